@@ -11,6 +11,7 @@ common (PSS). Results are kept in bench/results/rows.json and written into docs/
 
 import argparse
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -114,10 +115,10 @@ def table(results: dict[str, dict[str, Any]]) -> list[str]:
     """A row for each command."""
     lines = [
         "| | rows | survey, rows/s | vocabulary, s | encoding, rows/s | all, s | processor, s "
-        "| memory, GB |",
-        "| --- " * 8 + "|",
+        "| memory, GB | load |",
+        "| --- " * 9 + "|",
     ]
-    for name, each in results.items():
+    for each in sorted(results.values(), key=lambda each: (each["rows"], each["name"])):
         rows, phases = each["rows"], each.get("phases", {})
         cells = [
             f"{rows / phases['survey']:,.0f}" if phases else "",
@@ -126,8 +127,9 @@ def table(results: dict[str, dict[str, Any]]) -> list[str]:
             f"{each['seconds']:.0f}",
             f"{each['busy']:.0f}",
             f"{each['peak'] / 1e9:.2f}",
+            f"{each['load']:.0f}",
         ]
-        lines.append(f"| {name} | {rows:,} | {' | '.join(cells)} |")
+        lines.append(f"| {each['name']} | {rows:,} | {' | '.join(cells)} |")
     return lines
 
 
@@ -137,7 +139,8 @@ def keep(results: dict[str, dict[str, Any]]) -> None:
     FILE.write_text(json.dumps({"surroundings": around, "results": results}, indent=1) + "\n")
     where = (
         f"`python bench/rows.py`, {around['date']}, {around['cores']} cores of "
-        f"{around['processor']}; pairs of {WORDS} words each:"
+        f"{around['processor']}; pairs of {WORDS} words each; a load above 2 means that others "
+        "used the machine, so that processor seconds tell more than rates:"
     )
     write_between(MARKS, ["", where, "", *table(results), ""], PAGE)
 
@@ -164,12 +167,14 @@ def main() -> None:
             command = [sys.executable, str(Path(__file__)), "--data", str(data), "--in", unit]
             found = measure(command)
             phases = json.loads(found.pop("output"))
-            results[f"{unit}s"] = {**found, "rows": arguments.rows, "phases": phases}
+            about = {"name": f"{unit}s", "rows": arguments.rows, "load": os.getloadavg()[1]}
+            results[f"{unit} {arguments.rows}"] = {**about, **found, "phases": phases}
             keep(results)
         if not arguments.no_check:
             found = measure([*SEQLOOM, "check", str(data)])
             del found["output"]
-            results["`seqloom check`"] = {**found, "rows": arguments.rows}
+            about = {"name": "`check`", "rows": arguments.rows, "load": os.getloadavg()[1]}
+            results[f"check {arguments.rows}"] = {**about, **found}
             keep(results)
     print("\n".join(table(results)))
 

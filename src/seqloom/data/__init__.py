@@ -16,8 +16,8 @@ from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
 from seqloom.data.memory_inputs import MemoryInput, input_cells, row_cell
 from seqloom.data.memory_rows import ArrowTable, Data, DataLike, as_data, has_names, join_targets
+from seqloom.data.parts import data_files
 from seqloom.data.preview import Preview, preview
-from seqloom.data.recasing import Recasing
 from seqloom.data.series_table import SeriesColumns, SeriesTable, read_series
 from seqloom.data.stream_batches import Chunk, StreamBatches
 from seqloom.data.survey import (
@@ -32,7 +32,6 @@ from seqloom.data.survey import (
 )
 from seqloom.data.table import (
     Row,
-    data_files,
     describe_data,
     is_stream,
     is_tagged,
@@ -47,6 +46,7 @@ from seqloom.data.windows import (
     split_ranges,
     window_corpus,
 )
+from seqloom.fields.recasing import Recasing
 from seqloom.readers.arrow import ArrowStream
 from seqloom.readers.lines import FileLocation, Reason, file_name
 from seqloom.readers.report import DropCount, Report

@@ -17,10 +17,12 @@ import json
 import mmap
 import shutil
 import tempfile
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 from zlib import crc32
@@ -30,8 +32,8 @@ from numpy.typing import NDArray
 
 from seqloom.data.batches import Indices, Lengths
 from seqloom.data.blocks.encoded import encode_block
+from seqloom.data.blocks.files import FILES, CorpusWriter
 from seqloom.data.blocks.rows import BlockRows
-from seqloom.data.corpus_files import FILES, CorpusWriter
 from seqloom.data.encoding import SIDES, Columns
 from seqloom.data.table import Row
 from seqloom.errors import RunError
@@ -160,6 +162,8 @@ class _Contents:
     widths: list[int]  # numbers of an item on either side; 0 where it is an id
     checksums: dict[str, list[int]]  # of each file's chunks
     checksum: int  # of all the above
+    parts: list[tuple[int, str]] = dataclasses.field(default_factory=list)
+    """The first row of each further file, and its name."""
 
 
 class Corpus:
@@ -178,7 +182,7 @@ class Corpus:
         """Use `open`, `build` or `reuse`."""
         self.fingerprint = contents.fingerprint
         self._verifiers = {side: verifiers[f"{side}.values"] for side in SIDES}
-        self._file = contents.file
+        self._files = [(0, contents.file), *((row, name) for row, name in contents.parts)]
         arrays = {name: each.array for name, each in maps.items()}
         self._maps, self._batches = maps, 0
         self._lines = arrays["lines"]
@@ -283,7 +287,8 @@ class Corpus:
 
     def place(self, index: int) -> FileLocation:
         """Where a row was read, for messages."""
-        return FileLocation(self._file, int(self._lines[index]))
+        place = bisect_right(self._files, index, key=itemgetter(0)) - 1
+        return FileLocation(self._files[place][1], int(self._lines[index]))
 
     def place_of(self, position: int) -> FileLocation:
         """Where an item of all targets, counted from 0, was read."""
@@ -359,6 +364,8 @@ def _contents(directory: Path) -> _Contents:
         text = (directory / "corpus.json").read_text(encoding="utf-8")
         contents = _Contents(**json.loads(text))
         described = dataclasses.asdict(contents)
+        if not described["parts"]:
+            del described["parts"]
         whole = described.pop("checksum") == _checksum(described)
         whole = whole and set(contents.files) == set(contents.checksums) == FILES
         whole = whole and all(
@@ -383,6 +390,8 @@ def _checksum(contents: Mapping[str, Any]) -> int:
 
 def publish_corpus(unfinished: Path, directory: Path, contents: dict[str, Any]) -> Corpus:
     """Describe the whole files of a corpus, and move them to `directory`."""
+    if not contents.get("parts"):
+        contents.pop("parts", None)
     contents["checksums"] = {name: file_checksums(unfinished / name) for name in sorted(FILES)}
     contents["checksum"] = _checksum(contents)
     (unfinished / "corpus.json").write_text(json.dumps(contents), encoding="utf-8")

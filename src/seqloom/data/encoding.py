@@ -8,10 +8,11 @@ from typing import NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.memory_rows import Data, row_bytes
-from seqloom.data.recasing import Recasing
+from seqloom.data.parts import data_files, data_shares
 from seqloom.data.splitting import piece_values, split_pair
-from seqloom.data.table import Row, data_files
+from seqloom.data.table import Row
 from seqloom.fields import Field, Values
+from seqloom.fields.recasing import Recasing
 from seqloom.readers.lines import Fault, FileLocation, Reason
 from seqloom.readers.reader import file_hash
 from seqloom.readers.report import Report
@@ -65,7 +66,7 @@ def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
     usual = {"columns": False, "arrays": False, "recased": 0.0}  # which older runs do not have
     exclude = {name for name, value in usual.items() if getattr(columns.config, name) == value}
     options = columns.config.model_dump_json(exclude=exclude)
-    facts = (FORMAT, names, options, *fields, *parts)
+    facts = (FORMAT, names, options, *fields, *parts, *data_shares(data))
     digest = sha256(repr(facts).encode("utf-8"))
     for path in files:
         digest.update(file_hash(path))

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from seqloom.data.memory_rows import Data, row_bytes
-from seqloom.data.table import data_files, describe_data
+from seqloom.data.parts import data_files
+from seqloom.data.table import describe_data
 from seqloom.errors import RunError
 from seqloom.readers.reader import FileIdentity, reader_of
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from seqloom.config import DataConfig
 from seqloom.data.memory_rows import Data
-from seqloom.data.table import data_files
+from seqloom.data.parts import data_files
 from seqloom.errors import DataError
 from seqloom.readers import reader_of
 from seqloom.readers.lines import sound_items

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 
 from seqloom.config import DataConfig, WindowConfig
 from seqloom.data.memory_rows import Data, text_records
-from seqloom.data.table import data_files, describe_data
+from seqloom.data.parts import data_files
+from seqloom.data.table import describe_data
 from seqloom.data.time_steps import HEAD, Clock, is_time_header, looks_like_time
 from seqloom.errors import DataError
 from seqloom.fields import SeriesField, column_names

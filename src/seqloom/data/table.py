@@ -8,11 +8,13 @@ import math
 import reprlib
 from collections.abc import Iterable, Iterator
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
 from seqloom.config import DataConfig
 from seqloom.data.memory_rows import Data, describe_rows, in_memory, memory_records
+from seqloom.data.parts import DataPart, data_files, data_parts
 from seqloom.data.table_windows import check_windows, table_records, window_records
 from seqloom.errors import DataError
 from seqloom.fields import join_turns, names_array
@@ -22,7 +24,6 @@ from seqloom.readers.lines import (
     Fault,
     FileLocation,
     Reason,
-    check_file,
     expand_sound,
     map_lines,
     map_sound,
@@ -35,13 +36,13 @@ __all__ = [
     "Row",
     "check_records",
     "count_rows",
-    "data_files",
     "describe_data",
     "is_stream",
     "is_tagged",
     "join_columns",
     "names_file",
     "no_rows",
+    "part_records",
     "read_lines",
     "read_rows",
     "row_items",
@@ -129,30 +130,9 @@ def read_lines(path: Path | None, *, max_line: int, report: Report | None = None
             yield ""
 
 
-def data_files(data: Data) -> tuple[Path, ...]:
-    """The files that hold the data: none, one table, or two sides; a missing one is an error."""
-    if not isinstance(data, str | Path):
-        return ()
-    name = str(data)
-    if "," not in name or Path(name).exists():
-        files: tuple[Path, ...] = (Path(name),)
-    else:
-        files = _sides(name)
-    for path in files:
-        check_file(path)
-    return files
-
-
 def describe_data(data: Data) -> str:
     """What errors and reports call the data."""
     return str(data) if isinstance(data, str | Path) else describe_rows(data)
-
-
-def _sides(name: str) -> tuple[Path, ...]:
-    """The two files that a name with a comma means: where both exist, else at the first comma."""
-    commas = [index for index, letter in enumerate(name) if letter == ","]
-    splits = [(Path(name[:index].strip()), Path(name[index + 1 :].strip())) for index in commas]
-    return next((both for both in splits if all(side.exists() for side in both)), splits[0])
 
 
 def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
@@ -170,19 +150,27 @@ def check_records(records: Iterator[Record | Fault], config: DataConfig) -> Iter
 
 
 def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
-    files = data_files(data)
+    parts = data_parts(data)
     check_windows(config)
     if not isinstance(data, str | Path):
         records = memory_records(data, ColumnSelection.of(config))
         return window_records(records, config) if config.window else records
-    if len(files) == 2:
-        return _parallel(files[0], files[1], config)
-    return table_records(files[0], config)
+    return chain.from_iterable(part_records(part, config) for part in parts)
+
+
+def part_records(part: DataPart, config: DataConfig) -> Iterator[Record | Fault]:
+    """The records of one table, or of two files side by side."""
+    if len(part.files) == 2:
+        return _parallel(*part.files, config)
+    return table_records(part.files[0], config)
 
 
 def _reader(data: Data) -> FileReader | None:
     """What reads the data, if it is in a file."""
-    return reader_of(Path(data)) if isinstance(data, str | Path) else None
+    if not isinstance(data, str | Path):
+        return None
+    path = Path(data)
+    return reader_of(path if path.is_file() or not path.exists() else data_files(data)[0])
 
 
 def is_tagged(data: Data) -> bool:
@@ -202,7 +190,10 @@ def _stream(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
     if not is_stream(data):
         rows = _rows(data, config)
         return map_sound(rows, lambda row: row._replace(target=f"{row.target}{LINE_END}"))
-    (path,) = data_files(data)
+    return chain.from_iterable(_stream_lines(path, config) for path in data_files(data))
+
+
+def _stream_lines(path: Path, config: DataConfig) -> Iterator[Row | Fault]:
     lines = text_lines(path, max_line=config.max_line)
     return map_lines(lines, str(path), lambda line, place: Row("", f"{line}{LINE_END}", place))
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
+from seqloom.data.blocks.files import write_tables
 from seqloom.data.corpus import Corpus
-from seqloom.data.corpus_files import write_tables
 from seqloom.data.series_table import SeriesTable
 from seqloom.errors import DataError
 from seqloom.fields import SeriesField

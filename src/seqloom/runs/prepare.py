@@ -189,7 +189,7 @@ class _RowSplits:
         _, columns = self._side(SPLIT_SIDES[number])
         if not number:
             columns = replace(columns, recasing=self.recasing)
-        return CorpusPlan(place, columns, mark, report=report)
+        return CorpusPlan(place, columns, mark, report=report, is_mixed=not number)
 
     def _build(
         self, numbers: list[int], plans: list[CorpusPlan], watch: TrainingObserver

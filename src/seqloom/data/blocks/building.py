@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data.blocks.encoded import EncodedBlock, encode_block
+from seqloom.data.blocks.files import CorpusWriter
 from seqloom.data.blocks.rows import BlockRows, BlockSource, RowBlock
 from seqloom.data.corpus import Corpus, clear_leftovers, corpus_errors, publish_corpus
-from seqloom.data.corpus_files import CorpusWriter
 from seqloom.data.encoding import Columns
 from seqloom.data.memory_rows import Data
+from seqloom.data.parts import data_parts, data_shares
 from seqloom.errors import Interrupted
 from seqloom.parallel import JobEnd, process_blocks
 from seqloom.readers.report import Report
@@ -42,6 +43,7 @@ class CorpusPlan:
     fingerprint: str
     choose: Chooser | None = None  # which rows of a block belong to it; all where there is none
     report: Report = field(default_factory=Report)
+    is_mixed: bool = False  # whether its rows count in the shares of their corpora
 
 
 class _BlockResult(NamedTuple):
@@ -93,6 +95,7 @@ def build_corpora(
                 build.add(result)
                 tell(result.share)
         source.check_any(build.read)
+        build.balance(data)
         return build.finish()
 
 
@@ -133,6 +136,14 @@ class _Build:
             plan.report.add(report)
         if time.monotonic() - self._saved >= DURABLE_EVERY:
             self._save()
+
+    def balance(self, data: Data) -> None:
+        """Have the rows of several corpora count in their shares, where data has such."""
+        if shares := data_shares(data):
+            corpora = {str(file): part.corpus for part in data_parts(data) for file in part.files}
+            for writer, plan in zip(self._writers, self._plans, strict=True):
+                if plan.is_mixed:
+                    writer.balance(corpora, shares)
 
     def finish(self) -> list[Corpus]:
         """Put the corpora in their places."""

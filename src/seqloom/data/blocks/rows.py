@@ -6,7 +6,7 @@ here. What is usable, and what is wrong with a row, is the same as `read_rows` h
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from seqloom.config import DataConfig
 from seqloom.data.memory_rows import Data
-from seqloom.data.table import Row, check_records, count_rows, data_files, no_rows, row_items
+from seqloom.data.parts import DataPart, data_parts
+from seqloom.data.table import Row, check_records, count_rows, no_rows, part_records, row_items
 from seqloom.parallel import take
 from seqloom.readers.blocks import TextBlock, text_blocks
 from seqloom.readers.line_pairs import LinePairs
@@ -37,6 +38,7 @@ class BlockRows:
     lines: NDArray[np.int64]
     weights: NDArray[np.float64]
     file: str
+    part: int = 0  # of the data that they are in
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> "BlockRows":
@@ -67,6 +69,7 @@ class BlockRows:
             self.lines[chosen],
             self.weights[chosen],
             self.file,
+            self.part,
         )
 
 
@@ -76,6 +79,9 @@ class RowBlock(NamedTuple):
     texts: tuple[TextBlock, ...]
     rows: Sequence[Row | Fault]
     share: float  # of the data up to its end; 0 where that is not known
+    parser: BlockParser | LinePairs | None = None  # of its lines
+    file: str = ""
+    part: int = 0  # of the data that it is in
 
 
 class BlockSource:
@@ -86,26 +92,30 @@ class BlockSource:
         self._data = data
         self._rows = rows
         self._config = config
-        self._parser: BlockParser | LinePairs | None = None
-        self._file = ""
         unusual = config.turns or config.columns or config.files or config.arrays or config.weight
         self._is_plain = not unusual
 
     def blocks(self) -> Iterator[RowBlock]:
         """All blocks in order; DataError where there is no row, usable or not."""
-        files = data_files(self._data)
-        here = self._config.lines == "stream" or self._config.arrays or self._rows
-        if len(files) == 2 and not here:
-            yield from self._paired_blocks(*files)
+        parts = data_parts(self._data)
+        if not parts or self._rows or self._config.lines == "stream" or self._config.arrays:
+            yield from self._read_blocks(row_items(self._data, self._config))
             return
-        parser = None
-        if len(files) == 1 and not here:
-            parser = reader_of(files[0]).block_parser(files[0], self._config)
-        if parser is None:
-            yield from self._read_blocks()
-        else:
-            self._parser, self._file = parser, str(files[0])
-            yield from self._text_blocks(files[0], parser)
+        for number, part in enumerate(parts):
+            for block in self._part_blocks(part):
+                share = (number + block.share) / len(parts)
+                yield block._replace(part=number, share=share)
+
+    def _part_blocks(self, part: DataPart) -> Iterator[RowBlock]:
+        """The blocks of one table or of two sides."""
+        if len(part.files) == 2:
+            return self._paired_blocks(*part.files)
+        (path,) = part.files
+        parser = reader_of(path).block_parser(path, self._config)
+        if parser is not None:
+            return self._text_blocks(path, parser)
+        rows = check_records(part_records(part, self._config), self._config)
+        return self._read_blocks(rows)
 
     def parse(self, block: RowBlock, report: Report) -> BlockRows:
         """The usable rows of a block; others are counted, or are an error, as the options say."""
@@ -113,7 +123,7 @@ class BlockSource:
         if clean is not None:
             report.kept += len(clean)
             return clean
-        return BlockRows.of(list(self.parse_each(block, report)))
+        return replace(BlockRows.of(list(self.parse_each(block, report))), part=block.part)
 
     def parse_each(self, block: RowBlock, report: Report) -> Iterator[Row]:
         """The same row by row."""
@@ -127,13 +137,13 @@ class BlockSource:
 
     def _records(self, block: RowBlock) -> Iterator[Record | Fault]:
         most, first = self._config.max_line, block.texts[0].first
-        if isinstance(self._parser, LinePairs):
-            sides = zip(block.texts, self._parser.names, strict=True)
+        if isinstance(block.parser, LinePairs):
+            sides = zip(block.texts, block.parser.names, strict=True)
             one, other = (text.lines(name, max_line=most) for text, name in sides)
-            return self._parser.records(one, other, first)
-        if self._parser is None:
+            return block.parser.records(one, other, first)
+        if block.parser is None:
             return iter(())
-        return self._parser.records(block.texts[0].lines(self._file, max_line=most), first)
+        return block.parser.records(block.texts[0].lines(block.file, max_line=most), first)
 
     def _parse_clean(self, block: RowBlock) -> BlockRows | None:
         """The rows of a block in which nothing needs a closer look; None for any other."""
@@ -141,21 +151,21 @@ class BlockSource:
         lines = [side for side in sides if side is not None]
         if len(lines) != len(sides):
             return None
-        if isinstance(self._parser, LinePairs):
+        if isinstance(block.parser, LinePairs):
             equal = len(lines[0]) == len(lines[1])
-            cells = [lines[index] for index in self._parser.order] if equal else None
+            cells = [lines[index] for index in block.parser.order] if equal else None
         else:
-            cells = self._parser.clean_cells(lines[0]) if self._parser is not None else None
+            cells = block.parser.clean_cells(lines[0]) if block.parser is not None else None
         if cells is None or not all(all(map(str.strip, column)) for column in cells):
             return None
         count = len(cells[-1])
         numbers = np.arange(block.texts[0].first, block.texts[0].first + count)
         sources = cells[0] if len(cells) > 1 else [""] * count
-        return BlockRows(sources, cells[-1], numbers, np.ones(count), self._file)
+        return BlockRows(sources, cells[-1], numbers, np.ones(count), block.file, block.part)
 
-    def _read_blocks(self) -> Iterator[RowBlock]:
+    def _read_blocks(self, items: Iterator[Row | Fault]) -> Iterator[RowBlock]:
         """Rows that are read here."""
-        items, done = row_items(self._data, self._config), 0
+        done = 0
         total = 0 if isinstance(self._data, str | Path) else len(self._data)
         while True:
             some, error = take(items, self._rows or ROWS)
@@ -172,10 +182,10 @@ class BlockSource:
         empty = True
         for block in text_blocks(path, max_line=self._config.max_line):
             if parser.is_ready:
-                yield RowBlock((block,), (), block.share)
+                yield RowBlock((block,), (), block.share, parser, str(path))
                 empty = False
                 continue
-            records = self._records(RowBlock((block,), (), 0.0))
+            records = self._records(RowBlock((block,), (), 0.0, parser, str(path)))
             items, error = take(check_records(records, self._config), sys.maxsize)
             empty = empty and not items
             yield RowBlock((), items, block.share)
@@ -186,8 +196,7 @@ class BlockSource:
 
     def _paired_blocks(self, first: Path, second: Path) -> Iterator[RowBlock]:
         """Equally many lines of two files."""
-        pairs = self._parser = LinePairs.open(first, second, self._config)
-        self._file = pairs.file
+        pairs = LinePairs.open(first, second, self._config)
         others = text_blocks(second, max_line=self._config.max_line)
         rest = b""
         for block in text_blocks(first, max_line=self._config.max_line):
@@ -195,7 +204,8 @@ class BlockSource:
             while rest.count(b"\n") < count and (more := next(others, None)) is not None:
                 rest += more.content
             own, rest = _cut_lines(rest, count)
-            yield RowBlock((block, TextBlock(own, block.first, 0.0)), (), block.share)
+            both = block, TextBlock(own, block.first, 0.0)
+            yield RowBlock(both, (), block.share, pairs, pairs.file)
         if rest or next(others, None) is not None:
             raise pairs.changed()
 

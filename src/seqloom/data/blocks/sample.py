@@ -13,8 +13,11 @@ from seqloom.randomness import key
 __all__ = ["RowSample", "SampledRow"]
 
 
+PART = 40  # bits of a line's number, above which stands that of its part of the data
+
+
 class SampledRow(NamedTuple):
-    """A row, its line, and the number that decides whether it stays."""
+    """A row, its part and line as one number, and the number that decides whether it stays."""
 
     rank: int
     line: int
@@ -34,14 +37,15 @@ class RowSample:
 
     def add(self, block: BlockRows) -> None:
         """Take in those of further rows that belong to the sample so far."""
-        ranks = mix_hashes(block.lines.astype(np.uint64), self._salt)
+        numbers = block.lines + (block.part << PART)
+        ranks = mix_hashes(numbers.astype(np.uint64), self._salt)
         chosen = np.arange(len(ranks))
         if self._limit < 1 << 64:
             chosen = np.flatnonzero(ranks < np.uint64(self._limit))
         places = chosen.tolist()
         sources = (block.sources[place] for place in places)
         targets = (block.targets[place] for place in places)
-        columns = ranks[chosen].tolist(), block.lines[chosen].tolist(), sources, targets
+        columns = ranks[chosen].tolist(), numbers[chosen].tolist(), sources, targets
         self.merge(map(SampledRow, *columns))
 
     def merge(self, rows: Iterable[SampledRow]) -> None:

@@ -1,6 +1,7 @@
 """The files of a corpus while they are written: items, spans, lines and weights, row after row."""
 
 import os
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -25,14 +26,15 @@ class CorpusWriter:
     """Appends blocks of rows to the files in a folder, whose sizes say where it is."""
 
     def __init__(
-        self, folder: Path, columns: Columns, *, state: dict[str, Any] | None = None
+        self, folder: Path, columns: Columns, *, state: Mapping[str, Any] | None = None
     ) -> None:
         """Go on after what `state` was told of, where a build was broken off."""
         self._items = dict.fromkeys(SIDES, 0)
-        self._rows, self._counts, self._file = 0, False, ""
+        self._rows, self._counts = 0, False
+        self._files: list[Any] = []  # the first row of each file, and its name
         self._columns = columns
         if state is not None:
-            self._items, self._file = dict(state["items"]), state["file"]
+            self._items, self._files = dict(state["items"]), list(state["files"])
             self._rows, self._counts = state["rows"], state["counts"]
         with ExitStack() as stack:
             self._streams: dict[str, BinaryIO] = {
@@ -49,7 +51,8 @@ class CorpusWriter:
 
     def add(self, block: EncodedBlock) -> None:
         """Append rows."""
-        self._file = self._file or block.file
+        if block.file and (not self._files or self._files[-1][1] != block.file):
+            self._files.append([self._rows, block.file])
         self._add_side("source", block.source)
         self._add_side("target", block.target)
         block.lines.tofile(self._streams["lines"])
@@ -68,7 +71,26 @@ class CorpusWriter:
         for stream in self._streams.values():
             _sync(stream)
         plain = {"items": self._items, "rows": self._rows, "counts": self._counts}
-        return {**plain, "file": self._file}
+        return {**plain, "files": self._files}
+
+    @property
+    def _file(self) -> str:
+        return self._files[0][1] if self._files else ""
+
+    def balance(self, corpora: Mapping[str, int], shares: Sequence[float]) -> None:
+        """Scale the weights of rows so that those of each corpus have its share of all; `corpora`
+        has the number of the corpus of each file."""
+        stream = self._streams["weights"]
+        stream.flush()
+        weights = np.fromfile(stream.name, np.float64)
+        starts = [start for start, _ in self._files]
+        owners = np.repeat(
+            [corpora[name] for _, name in self._files], np.diff([*starts, len(weights)])
+        )
+        sums = np.bincount(owners, weights, len(shares))
+        factors = np.divide(shares, sums, out=np.zeros(len(shares)), where=sums > 0) * sums.sum()
+        stream.seek(0)
+        (weights * factors[owners]).tofile(stream)
 
     def close(self) -> None:
         """Close the files."""
@@ -86,7 +108,8 @@ class CorpusWriter:
             cure = "give one at least that counts"
             raise DataError("every row has the weight 0", place=self._file, remedy=cure)
         files = {name: (self._kind(name).name, self._entries(name)) for name in self._streams}
-        return {"file": self._file, "files": files, "widths": list(map(self._width, SIDES))}
+        widths = list(map(self._width, SIDES))
+        return {"file": self._file, "parts": self._files[1:], "files": files, "widths": widths}
 
     def _field(self, side: str) -> Any:
         return self._columns.source if side == "source" else self._columns.target
