@@ -7,8 +7,10 @@
 Names are imported when first used, so that `import seqloom` costs next to nothing.
 """
 
+import gc
 import os
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from seqloom.version import __version__ as __version__
@@ -128,7 +130,18 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'seqloom' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(_import(_HOMES[name]), name)
+
+
+def _import(name: str) -> ModuleType:
+    """A module, imported without looking for garbage, which would take a quarter of the time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return import_module(name)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def __dir__() -> list[str]:

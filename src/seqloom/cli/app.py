@@ -1,5 +1,6 @@
 """The commands; each is a few lines over `seqloom.api`, imported when a command needs it."""
 
+import gc
 import json
 import sys
 from collections.abc import Callable
@@ -39,6 +40,8 @@ from seqloom.cli.wording import CommandGroup, CommandWording
 from seqloom.errors import ConfigError
 
 __all__ = ["app", "main"]
+
+COLLECT_EVERY = 50_000  # objects: more often, looking for garbage takes a quarter of the start
 
 app = typer.Typer(
     name="seqloom",
@@ -321,6 +324,7 @@ def options() -> None:
 
 def main() -> None:
     """The entry point: errors that users can cause end in one sentence and an exit code."""
+    gc.set_threshold(COLLECT_EVERY)
     with tolerate_lost_log():
         app(prog_name="seqloom")
 

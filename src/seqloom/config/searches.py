@@ -124,6 +124,15 @@ def option(
 
 def field_options(part: type) -> tuple[PartOption, ...]:
     """The options of a search or a ranking, in the order of its fields."""
+    if part not in _LISTED:
+        _LISTED[part] = _list_options(part)
+    return _LISTED[part]
+
+
+_LISTED: dict[type, tuple[PartOption, ...]] = {}
+
+
+def _list_options(part: type) -> tuple[PartOption, ...]:
     types = get_type_hints(part)
     return tuple(
         PartOption(

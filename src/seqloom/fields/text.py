@@ -296,6 +296,10 @@ class TextField(PersistentField[TextConfig]):
     def decoded_offsets(self, ids: Sequence[int] | Values) -> list[Offsets]:
         """Where each id stands in `decode(ids)`; special ones are where they would be."""
         tokens = _integers(ids)
+        if tokens and tokens[-1] == END and _all_text(tokens[:-1]):
+            known = self._tokenizer.decoded_offsets(tokens[:-1])
+            place = known[-1][1] if known else 0
+            return [*known, (place, place)]
         found = iter(self._tokenizer.decoded_offsets([t for t in tokens if _is_text(t)]))
         placed, place = [], 0
         for token in tokens:
@@ -310,7 +314,10 @@ class TextField(PersistentField[TextConfig]):
 
     def decode(self, ids: Sequence[int] | Values) -> str:
         """The text of the ids; `<empty>`, `<start>` and `<end>` are left out, `<unk>` is shown."""
-        return self._tokenizer.decode([token for token in _integers(ids) if _is_text(token)])
+        tokens = _integers(ids)
+        if not _all_text(tokens):
+            tokens = [token for token in tokens if _is_text(token)]
+        return self._tokenizer.decode(tokens)
 
     def facts(self) -> dict[str, Any]:
         """What clients are told: the unit, how many symbols there are, and what becomes of
@@ -392,6 +399,10 @@ def _integers(ids: Sequence[int] | Values) -> Sequence[int]:
 
 def _is_text(token: int) -> bool:
     return token > END or token == UNK
+
+
+def _all_text(tokens: Sequence[int]) -> bool:
+    return min(tokens, default=END + 1) > END
 
 
 def as_text_field(field: Field) -> TextField | None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -303,6 +304,8 @@ class TextPredictor(Predictor):
         if len(read.names) != found.source_positions:
             read = read.thin(found.source_positions)
         ranked = [self._output(source, each, read, asked) for each in asked.select(found.outputs)]
+        if not asked.returns_n_best and not found.tree:
+            return ranked[0]
         return replace(
             ranked[0],
             n_best=tuple(ranked) if asked.returns_n_best else (),
@@ -329,12 +332,12 @@ class TextPredictor(Predictor):
         offsets = self.target.decoded_offsets(ids)
         if begun:
             offsets = shift(offsets, begun)
-        parts = zip(names, found.token_scores, likely, offsets, strict=True)
+        written = map(Token, names, found.token_scores, likely, repeat(False), offsets)
         output = Output(
             text=text,
             score=found.score,
             normalised=found.rank_score,
-            tokens=tuple(Token(name, p, others, offsets=at) for name, p, others, at in parts),
+            tokens=tuple(written),
             stopped="limit" if found.limited else stopped,
             source=tuple(read.names),
             source_offsets=tuple(read.offsets),
