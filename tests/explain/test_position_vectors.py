@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 import torch
 
-from seqloom.drawing.views import write
 from seqloom.errors import ConfigError
+from seqloom.explain import text_of, write
 from seqloom.explanations.parts import position_table
-from seqloom.explanations.position_vectors import PositionMap, position_maps
+from seqloom.explanations.position_vectors import PositionMap, PositionMaps, position_maps
 from seqloom.nn.positions import AddedSinusoids, AppendedSinusoids, OneHotPositions
 from tests.explain.kinds import case
 from tests.explain.pictures import texts
@@ -24,6 +24,15 @@ def test_the_numbers_of_the_texts() -> None:
     found = PositionMap("encoder", "", position_table(AddedSinusoids(), 768, 60))
     assert found.neighbor_distances()[49] == pytest.approx(4.523235, abs=1e-5)
     np.testing.assert_allclose(np.square(found.table).sum(axis=1), 384, rtol=1e-5)
+
+
+def test_chosen_positions_and_values_and_the_difference_of_two() -> None:
+    """Rows that are compared are read even where fewer are shown."""
+    found = position_maps(named("plain sinusoids"), 3, values=4, pair=(6, 5)).maps[0]
+    whole = position_maps(named("plain sinusoids"), 6).maps[0].table
+    np.testing.assert_array_equal(found.table, whole[:, :4])
+    np.testing.assert_allclose(found.difference(), whole[5, :4] - whole[4, :4])
+    assert "positions 6 and 5 lie" in text_of(PositionMaps((found,)))
 
 
 def test_one_hot_positions() -> None:

@@ -116,7 +116,10 @@ NUMBERS: dict[str, dict[str, Any]] = {
         "is a beam of 1 greedy": "yes",
         "is a wide beam exhaustive": "yes",
     },
-    "gumbel": {},
+    "gumbel": {
+        "share of nose": pytest.approx(0.5, abs=0.005),
+        "share of knows": pytest.approx(0.4, abs=0.005),
+    },
     "attention-step": {"sum of the weights": 1, "softmax of 1000 and 999": 0.7310586},
     "attention-matrix": {"rows and columns": (7, 5), "sum of each row": (1,) * 7},
     "score-functions": {"concatenation against additive": 0, "size of W = [W_a W_b]": (5, 7)},

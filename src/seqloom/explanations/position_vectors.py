@@ -66,11 +66,19 @@ class PositionMaps(Displayed):
         return {"positions": [each.as_dict() for each in self.maps]}
 
 
-def position_maps(network: Network, count: int = COUNT) -> PositionMaps:
-    """The positions of every Transformer in a model, and of the cells of its pictures.
+def position_maps(
+    network: Network,
+    count: int = COUNT,
+    *,
+    values: int | None = None,
+    pair: tuple[int, int] | None = None,
+) -> PositionMaps:
+    """The positions of every Transformer in a model, and of the cells of its pictures: so many of
+    them, so many values of each, and two that are compared (counted from 1).
 
     ConfigError where it has none.
     """
+    count = max(count, *(pair or (1,)))
     maps = list(_picture_positions(network))
     for name, embed in find_parts(network, PositionalEmbedding):
         side = side_of(name)
@@ -80,7 +88,7 @@ def position_maps(network: Network, count: int = COUNT) -> PositionMaps:
             words = position_kind(kind)
             if words is not None:
                 table = position_table(kind, embed.embedding.width, count)
-                maps.append(PositionMap(side, words, table))
+                maps.append(PositionMap(side, words, table[:, :values], pair))
                 break
     if not maps:
         raise ConfigError(

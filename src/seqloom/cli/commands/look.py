@@ -106,6 +106,25 @@ class ViewOptions(OptionGroup):
         int | None,
         typer.Option("--beam", min=1, help="tree: paths kept", rich_help_panel=VIEW),
     ] = None
+    count: Annotated[
+        int,
+        typer.Option("--count", min=2, help="positions: how many of them", rich_help_panel=VIEW),
+    ] = 100
+    values: Annotated[
+        int | None,
+        typer.Option(
+            "--values", min=1, help="positions: so many values of each", rich_help_panel=VIEW
+        ),
+    ] = None
+    compare: Annotated[
+        str | None,
+        typer.Option(
+            "--compare",
+            metavar="T,T",
+            help="positions: the difference of two",
+            rich_help_panel=VIEW,
+        ),
+    ] = None
 
 
 @dataclass(frozen=True)
@@ -257,7 +276,21 @@ def _states(model: "Predictor", wanted: ViewRequest) -> "View":
 def _positions(model: "Predictor", wanted: ViewRequest) -> "View":
     from seqloom.explain import position_maps
 
-    return position_maps(model.network)
+    options = wanted.options
+    pair = _pair(options.compare) if options.compare is not None else None
+    return position_maps(model.network, options.count, values=options.values, pair=pair)
+
+
+def _pair(given: str) -> tuple[int, int]:
+    """Two positions as typed."""
+    parts = [part.strip() for part in given.split(",")]
+    if len(parts) != 2 or not all(part.isdecimal() and 0 < int(part) < 10**6 for part in parts):
+        raise ConfigError(
+            f"{given!r} is not two positions, counted from 1",
+            place="--compare",
+            remedy="write for example 51,50",
+        )
+    return int(parts[0]), int(parts[1])
 
 
 def _tree(model: "Predictor", wanted: ViewRequest) -> "View":
