@@ -7,8 +7,8 @@ Each training is kept in bench/results/claims.json once it is measured, and is n
 the script can be stopped and goes on where it was. bench/claims_page.py makes the page of it.
 
 letters: strings of 3 to 12 letters, written out again in capitals, or backwards.
-sentences: the built-in French sentences, one, two or three in a row, into English, by small models
-    with a fixed code, with attention, and with a reversed source.
+sentences: English sentences of one to four phrases into French, which turns adjective and noun
+    round, with a fixed code, with attention, and with a reversed source.
 recall: the first symbol of a sequence, asked for at its end, by Elman, GRU and LSTM.
 eigenvalues: gradients of units whose W_hh is scaled to a spectral radius.
 """
@@ -28,8 +28,8 @@ from torch import Tensor, nn
 
 import seqloom
 from seqloom.config import merge
-from seqloom.datasets import BUILTIN
 from seqloom.lessons.small_models import FORMS
+from seqloom.lessons.tasks.translation_tables import phrase_pair
 from seqloom.model import SequenceModel, build_sequence_model
 from seqloom.model.networks import shift_right
 from seqloom.nn.units import Elman, Gru, Lstm
@@ -73,22 +73,16 @@ def letters(change: Callable[[str], str]) -> Task:
 
 
 def sentences() -> Task:
-    """French sentences, up to three in a row, of which every third is tested on."""
-    french = BUILTIN["french"]()
-    train, valid, test = (joined(rows) for rows in (french.train, french.valid, french.test))
-    bins = ((1, 5), (6, 10), (11, 15), (16, 25))
-    return Task(train, valid[::4], test[::3], bins, 12, sizes(64, 128, 700))
+    """English phrases of an adjective and a noun, one to four of them, into French."""
 
+    def draw(count: int, seed: int, phrases: int = 0) -> Pairs:
+        chosen = random.Random(seed)
+        return [phrase_pair(chosen, phrases or chosen.randint(1, 4)) for _ in range(count)]
 
-def joined(pairs: Sequence[tuple[str, str]]) -> Pairs:
-    """Each sentence alone, and again in groups of two and of three."""
-    rows = list(pairs)
-    random.Random(1).shuffle(rows)
-    return [
-        (" ".join(source for source, _ in group), " ".join(target for _, target in group))
-        for size in (1, 2, 3)
-        for group in (rows[i : i + size] for i in range(0, len(rows) - size + 1, size))
-    ]
+    test = [pair for phrases in (1, 2, 3, 4) for pair in draw(ROWS, 2 + phrases, phrases)]
+    bins = ((3, 3), (7, 7), (11, 11), (15, 15))  # words
+    words = {"source": {"unit": "word"}, "target": {"unit": "word"}}
+    return Task(draw(3_000, 1), draw(100, 2), test, bins, 12, {**sizes(32, 64, 800), **words})
 
 
 def sizes(embedding: int, width: int, updates: int) -> dict[str, Any]:

@@ -122,9 +122,9 @@ def lengths(results: Results) -> list[str]:
     parts = {part: score for part, score in (("letters", "exact"), ("sentences", "bleu"))
              if results.has(part, "b", "e")}  # fmt: skip
     names = {"letters": ("strings copied", "letters", "exact match, %"),
-             "sentences": ("French to English", "words", "BLEU")}  # fmt: skip
+             "sentences": ("phrases into French", "words", "BLEU")}  # fmt: skip
     bins = {"letters": ("3–4", "5–6", "7–8", "9–10", "11–12"),
-            "sentences": ("1–5", "6–10", "11–15", "16–25")}  # fmt: skip
+            "sentences": ("3", "7", "11", "15")}  # fmt: skip
 
     def by_length(part: str, setting: str) -> list[Interval]:
         score = parts[part]
@@ -141,7 +141,10 @@ def lengths(results: Results) -> list[str]:
     save(IMAGES / "claims-length.png", fill)
     text = []
     for part, score in parts.items():
-        text += [f"{names[part][0].capitalize()}, {names[part][2]}, by source length:", ""]
+        text += [
+            f"{names[part][0][0].upper()}{names[part][0][1:]}, {names[part][2]}, by source length:",
+            "",
+        ]
         text += table(("", *bins[part]), [(label, *by_length(part, setting)) for setting, label in
                       (("b", "fixed code"), ("e", "attention"))])  # fmt: skip
         gain = results.difference((part, "e"), (part, "b"),
@@ -163,7 +166,7 @@ def fall(result: dict[str, Any], score: str, sign: int) -> float:
 def codes(results: Results) -> list[str]:
     """Claim 2: the influence of the code fades."""
     parts = [part for part in ("letters", "sentences") if results.has(part, *FORMS)]
-    names = {"letters": "strings copied, trained", "sentences": "French to English, trained"}
+    names = {"letters": "strings copied, trained", "sentences": "phrases into French, trained"}
     chosen = [*((part, "dependence", names[part]) for part in parts),
               ("letters", "untrained", "untrained")]  # fmt: skip
 
@@ -224,7 +227,7 @@ def codes(results: Results) -> list[str]:
 def reversal(results: Results) -> list[str]:
     """Claim 3: reversing the source helps."""
     tasks = {"letters": ("strings copied", "exact"), "backwards": ("strings written backwards",
-             "exact"), "sentences": ("French to English", "bleu")}  # fmt: skip
+             "exact"), "sentences": ("phrases into French", "bleu")}  # fmt: skip
     rows = []
     for part, (name, score) in tasks.items():
         if not results.has(part, "b", "b reversed"):

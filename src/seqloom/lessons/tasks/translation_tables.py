@@ -6,7 +6,7 @@ from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table
 from seqloom.lessons.trainings import learn, trained
 
-__all__ = ["long_sentences_lesson", "unknown_names_lesson"]
+__all__ = ["long_sentences_lesson", "phrase_pair", "unknown_names_lesson"]
 
 FIRST = ("Ulrich", "Anna", "Peter")
 SAID = (("{0} {1} , member of the board", "{0} {1} , membre du conseil"),
@@ -68,8 +68,8 @@ def unknown_names_lesson(*, updates: int = 150) -> LessonResult:
 def long_sentences_lesson(*, updates: int = 800, tested: int = 40) -> LessonResult:
     """A fixed code loses the tail of a long sentence, which attention keeps."""
     chosen = random.Random(1)
-    pairs = [_sentence(chosen, chosen.randint(1, PHRASES)) for _ in range(3_000)]
-    test = [_sentence(chosen, PHRASES) for _ in range(tested)]
+    pairs = [phrase_pair(chosen, chosen.randint(1, PHRASES)) for _ in range(3_000)]
+    test = [phrase_pair(chosen, PHRASES) for _ in range(tested)]
     outputs = {}
     for name, kind in (("RNNenc", "none"), ("RNNsearch", "global")):
         options = {
@@ -98,7 +98,7 @@ def long_sentences_lesson(*, updates: int = 800, tested: int = 40) -> LessonResu
     )  # fmt: skip
 
 
-def _sentence(chosen: random.Random, phrases: int) -> tuple[str, str]:
+def phrase_pair(chosen: random.Random, phrases: int) -> tuple[str, str]:
     """So many phrases of an adjective and a noun, whose order French turns round."""
     parts = [(chosen.choice([*COLOURS]), chosen.choice([*NOUNS])) for _ in range(phrases)]
     english = " and ".join(f"the {colour} {noun}" for colour, noun in parts)
