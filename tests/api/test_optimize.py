@@ -68,6 +68,8 @@ def test_an_optimized_run_is_read_without_its_float32_weights(run: Path) -> None
     kept = seqloom.load(run)
     assert texts(kept) == made
     assert kept.describe_engine().endswith("int8, shortlist")
+    assert len(kept.predict(SOURCES)) == len(SOURCES)  # by the search that it chooses itself, too
+    assert kept.describe_search()
     with pytest.raises(RunError):
         kept.score(PAIRS)
 

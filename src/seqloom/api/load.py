@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from seqloom.config import Config
+from seqloom.config import DECODERS, Config
 from seqloom.engine.matrices import Precision
 from seqloom.engine.selection import warn_once
 from seqloom.errors import ConfigError
@@ -74,7 +74,8 @@ def _load(run: str | Path, choice: EngineChoice) -> Predictor:
             )
         model: Predictor = task.predictor(config, source, target, read(), run=directory)
         return replace(model, notes=tuple(notes))
-    network, engine = run_engine(read, OptimizedRun.find(directory), choice, str(run))
+    usual: str = DECODERS.load_part(config.model.decoder.kind).usual_search
+    network, engine = run_engine(read, OptimizedRun.find(directory), choice, str(run), usual)
     writer: TextPredictor = task.predictor(config, source, target, network, run=directory)
     measured = best_validation(directory)
     helps = measured is not None and measured.copies

@@ -397,7 +397,7 @@ class TextPredictor(Predictor):
 
     @property
     def _automatic_search(self) -> str:
-        return "sample" if self.is_language_model else self.network.decoder.usual_search
+        return "sample" if self.is_language_model else self.network.usual_search
 
     def describe_engine(self) -> str:
         return NETWORK if self.engine is None else str(self.engine)

@@ -54,11 +54,17 @@ class EngineChoice:
 class DeferredModel(SequenceModel):
     """A network whose weights are read when something asks for its parts."""
 
-    def __init__(self, read: Callable[[], SequenceModel]) -> None:
+    def __init__(self, read: Callable[[], SequenceModel], usual_search: str = "") -> None:
         nn.Module.__init__(self)
         self.training = False
+        self.__dict__["_usual_search"] = usual_search
         self.__dict__["_read"] = read
         self.__dict__["_reading"] = threading.Lock()
+
+    @property
+    def usual_search(self) -> str:
+        """The search that its decoder is made for, for which no weights are read."""
+        return str(self.__dict__["_usual_search"])
 
     def _parts(self) -> None:
         with self.__dict__["_reading"]:
@@ -190,7 +196,11 @@ def _below(side: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
 
 
 def run_engine(
-    read: Callable[[], SequenceModel], found: OptimizedRun | None, choice: EngineChoice, run: str
+    read: Callable[[], SequenceModel],
+    found: OptimizedRun | None,
+    choice: EngineChoice,
+    run: str,
+    usual_search: str,
 ) -> tuple[SequenceModel, Engine]:
     """The network of a run and the engine that it is used by; a form in bytes needs no weights."""
     kept = EngineChoice("float32", False) if found is None else found.choice
@@ -205,7 +215,7 @@ def run_engine(
     packed = found is not None and found.is_packed and core_or_none() is not None
     if found is not None and packed and precision == "int8":
         whole = found.compile(shortlist=bool(short))
-        return DeferredModel(read), core_engine(whole, "int8")
+        return DeferredModel(read, usual_search), core_engine(whole, "int8")
     network = read()
     shortlist = cast(OptimizedRun, found).shortlist() if short else None
     return network, select_engine(network, precision=precision, shortlist=shortlist)
