@@ -24,6 +24,7 @@ TASKS: dict[str, Callable[[str], str]] = {
 ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
     "transformer": ("transformer", {}),
     "fast": ("fast", {}),
+    "tiny": ("tiny", {}),
     "lstm": ("lstm", {}),
     "gru": ("gru", {}),
     "elman": ("elman", {}),
@@ -73,7 +74,7 @@ SURE = 0.001  # nats a letter on held-out strings, at which learning may stop
 
 def sized(preset: str, model: dict[str, Any]) -> dict[str, Any]:
     """The architecture with small layers and no dropout: eight letters are quickly learnt."""
-    recurrent = preset not in ("transformer", "fast")
+    recurrent = preset not in ("transformer", "fast", "tiny")
     for side, times in (("encoder", 1), ("decoder", 2 if recurrent else 1)):
         if model.get(side, {}).get("kind") == "vectors":
             continue

@@ -26,7 +26,7 @@ def network(preset: str, **options: Any) -> Network:
 APART = {"share_vocabulary": False}
 
 
-@pytest.mark.parametrize("preset", ["lstm", "gru", "transformer", "fast"])
+@pytest.mark.parametrize("preset", ["lstm", "gru", "transformer", "fast", "tiny"])
 @pytest.mark.parametrize(
     "model", [{}, {"tie_output": False}, {"reverse_source": True}, {"forget": 0.1}]
 )

@@ -3,6 +3,10 @@
 Kim and Rush 2016, Sequence-Level Knowledge Distillation: the targets of the training rows are
 replaced by the teachers' own outputs, which are easier to learn than people's.
 
+Back-translation is the same the other way round: further texts are what the new run is to write,
+and a run of the other direction gives their sources (Sennrich, Haddow and Birch 2016, Improving
+Neural Machine Translation Models with Monolingual Data).
+
     RUN/distilled/  teachers.json    whose outputs these are, and how they were searched
                     pairs.jsonl      a source and an output a line, in the order of the sources
 
@@ -15,9 +19,9 @@ import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,8 +48,12 @@ HELD_OUT = 1_000  # rows that teacher and student are compared on
 SINGLE = 20  # inputs that are timed one at a time
 
 
-SourceWithTargets = tuple[str, tuple[str, ...]]
-"""A source, and the true targets that it is to be learnt with."""
+class TeacherInput(NamedTuple):
+    """A text that teachers read, and the true outputs that it is to be learnt with."""
+
+    text: str
+    known: tuple[str, ...] = ()
+    asked: bool = True  # whether the teachers' output is learnt too
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,14 @@ class DistillationOptions:
     search: Search | None = None  # of the teachers; None for their own
     n_best: int = 1  # outputs of the teachers to learn for each source
     references: bool = False  # whether to learn the true targets too
-    model: str = "fast"  # the student's preset
+    token_level: bool = False  # whether to learn the teachers' distribution at each position too
+    back: bool = False  # whether to learn the other direction, from outputs to what was read
+    model: str = ""  # the student's preset: "fast" unless given, or "auto" for the other direction
+
+    @property
+    def preset(self) -> str:
+        """The preset that the student gets."""
+        return self.model or ("auto" if self.back else "fast")
 
 
 @dataclass(frozen=True)
@@ -79,14 +94,14 @@ class DistillationResult:
     """A student, and how it compares with its teachers."""
 
     training: TrainingResult
-    teacher: DistilledModel
+    teacher: DistilledModel | None  # None where it has the other direction
     student: DistilledModel
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "run": str(self.training.run),
-            "teacher": self.teacher.as_dict(),
+            "teacher": None if self.teacher is None else self.teacher.as_dict(),
             "student": self.student.as_dict(),
         }
 
@@ -119,16 +134,38 @@ def distill(
             place=str(teachers[0]),
             remedy="distill a model that reads a text",
         )
+    if settings.back:
+        _check_back(teacher, teachers, settings)
     pairs = _write_pairs(teacher, teachers, RunDirectory(Path(run)), settings, watch)
     held_out = [(row.source, row.target) for row in _rows(first, teacher, "valid")]
-    own = merge(_column_options(teacher), options or {})
-    result = train(pairs, run, valid=held_out, model=settings.model, options=own, watch=watch)
+    own = _column_options(teacher)
+    if settings.back:
+        held_out = [(target, source) for source, target in held_out]
+        own = {"data": {"source": "source", "target": "target", "recased": 0.0}}
+    if settings.token_level:
+        own = merge(own, _teaching_options(teacher, teachers))
+    own = merge(own, options or {})
+    result = train(pairs, run, valid=held_out, model=settings.preset, options=own, watch=watch)
     measured = held_out[:HELD_OUT]
-    return DistillationResult(
-        result,
-        _measure("teacher", teacher, teachers, measured),
-        _measure("student", load(run), [run], measured),
-    )
+    asked = None if settings.back else _measure("teacher", teacher, teachers, measured)
+    return DistillationResult(result, asked, _measure("student", load(run), [run], measured))
+
+
+def _check_back(
+    teacher: Predictor, teachers: Sequence[str | Path], settings: DistillationOptions
+) -> None:
+    """ConfigError where the other direction cannot be learnt."""
+    if teacher.as_text_predictor() is None or not teacher.source.is_text:
+        raise ConfigError(
+            "the other direction of a run can be learnt if both of its columns are texts",
+            place=str(teachers[0]),
+            remedy="name a run from text to text",
+        )
+    if settings.token_level:
+        raise ConfigError(
+            "a run of the other direction has no distribution to learn",
+            remedy="leave token_level or back out",
+        )
 
 
 def _rows(directory: RunDirectory, model: Predictor, part: str) -> Iterator[Any]:
@@ -149,6 +186,15 @@ def _column_options(teacher: Predictor) -> dict[str, Any]:
     }
     greedy = {"search": {"method": {"kind": "greedy"}}} if teacher.as_text_predictor() else {}
     return {"data": data, "source": tables["source"], "target": tables["target"], **greedy}
+
+
+def _teaching_options(teacher: Predictor, teachers: Sequence[str | Path]) -> dict[str, Any]:
+    """The student learns the teachers' distributions over the vocabulary of the first."""
+    shared = teacher.config.model.share_vocabulary
+    return {
+        "model": {"share_vocabulary": shared},
+        "training": {"teaching": {"runs": [str(each) for each in teachers]}},
+    }
 
 
 def _write_pairs(
@@ -178,22 +224,23 @@ def _write_pairs(
 
 def _sources(
     first: RunDirectory, teacher: Predictor, settings: DistillationOptions
-) -> Iterator[SourceWithTargets]:
+) -> Iterator[TeacherInput]:
     """Each source once, with the true targets that it is to be learnt with."""
     targets: dict[str, list[str]] = {}
     for row in _rows(first, teacher, "train"):
         targets.setdefault(row.source, []).append(row.target)
     for source, known in targets.items():
-        yield source, tuple(dict.fromkeys(known)) if settings.references else ()
+        true = tuple(dict.fromkeys(known)) if settings.references or settings.back else ()
+        yield TeacherInput(source, true, asked=not settings.back)
     if settings.more is not None:
         for line in read_lines(settings.more, max_line=teacher.config.data.max_line):
             if line.strip() and line not in targets:
-                yield line, ()
+                yield TeacherInput(line)
 
 
 def _output_lines(
     teacher: Predictor,
-    group: Sequence[SourceWithTargets],
+    group: Sequence[TeacherInput],
     settings: DistillationOptions,
     first: int,
 ) -> list[str]:
@@ -201,13 +248,14 @@ def _output_lines(
 
     A blank output teaches nothing and is left out.
     """
-    outputs = teacher.predict(
-        [source for source, _ in group], search=settings.search, n_best=settings.n_best
-    )
+    asked = [each.text for each in group if each.asked]
+    outputs = iter(teacher.predict(asked, search=settings.search, n_best=settings.n_best))
     lines = []
-    for number, (source, known), output in zip(count(first), group, outputs, strict=False):
-        texts = [each.text for each in output.n_best] or [output.text]
-        for target in dict.fromkeys(text for text in (*texts, *known) if text.strip()):
+    for number, given in enumerate(group, first):
+        output = next(outputs) if given.asked else None
+        texts = [] if output is None else [each.text for each in output.n_best] or [output.text]
+        for found in dict.fromkeys(text for text in (*texts, *given.known) if text.strip()):
+            source, target = (found, given.text) if settings.back else (given.text, found)
             pair = {"source": source, "target": target, "number": number}
             lines.append(json.dumps(pair, ensure_ascii=False) + "\n")
     return lines
@@ -222,6 +270,7 @@ def _identity(teachers: Sequence[str | Path], settings: DistillationOptions) -> 
             "search": repr(settings.search),
             "n_best": settings.n_best,
             "references": settings.references,
+            **({"back": True} if settings.back else {}),
             "more": "" if settings.more is None else _hash(settings.more),
         },
         indent=1,

@@ -24,6 +24,7 @@ from seqloom.runs.process import StopRequest, cores, threads
 from seqloom.runs.processes.torchrun import LeaderMessage
 from seqloom.runs.processes.workers import local_workers
 from seqloom.runs.progress import Plan, TrainingObserver, Validation, ValidationSample, surroundings
+from seqloom.runs.teaching import write_taught_positions
 from seqloom.runs.time_budget import refit_schedule, validation_interval
 from seqloom.store import RunDirectory, average_tensors
 from seqloom.tasks import task_of
@@ -62,6 +63,8 @@ class TrainingSession:
 
         `ranks` are those that torchrun started; None starts local workers.
         """
+        if self.config.training.teaching.runs:
+            write_taught_positions(self.directory, self.config, self.prepared.train, self.watch)
         notes = self.learner.resume(self.directory)
         measured_on = self.prepared.valid.fingerprint
         files = self.prepared.files or self.learner.progress.files

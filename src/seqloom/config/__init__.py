@@ -128,6 +128,7 @@ from seqloom.config.training import (
     NeverForcingConfig,
     OptimizerOptions,
     SgdConfig,
+    TeachingConfig,
     TrainingConfig,
 )
 
@@ -216,6 +217,7 @@ __all__ = [
     "TagsConfig",
     "TagsHeadConfig",
     "TargetOptions",
+    "TeachingConfig",
     "TextConfig",
     "TrainingConfig",
     "TransformerDecoderConfig",

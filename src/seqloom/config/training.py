@@ -29,6 +29,7 @@ __all__ = [
     "OptimizerConfig",
     "OptimizerOptions",
     "SgdConfig",
+    "TeachingConfig",
     "TrainingConfig",
 ]
 
@@ -217,6 +218,23 @@ OptimizerConfig = Annotated[OptimizerOptions, Choice(OPTIMIZERS, default="adamw"
 """Any update rule that is registered."""
 
 
+class TeachingConfig(Section):
+    """Token-level distillation: what a student learns besides the labels."""
+
+    runs: Annotated[tuple[str, ...], BeforeValidator(one_or_several)] = Field(
+        (),
+        description="runs whose distribution at each position is learnt, together if several; the "
+        "new run has the vocabulary of the first",
+    )
+    share: Probability = Field(
+        0.5, description="share of the loss that is theirs; labels have the rest"
+    )
+    temperature: Temperature = Field(
+        1.0, description="temperature of both distributions; above 1, unlikely symbols count more"
+    )
+    symbols: Positive = Field(8, description="likeliest symbols of a position that are kept")
+
+
 class TrainingConfig(Section):
     """How weights are found (S6)."""
 
@@ -282,6 +300,7 @@ class TrainingConfig(Section):
         False,
         description="when beginning from another run: add symbols of the new data that it lacks",
     )
+    teaching: TeachingConfig = TeachingConfig()
     validate_every: Positive = Field(500, description="updates between two looks at held-out data")
     monitor: Literal["loss", "metric"] = Field(
         "metric", description="what decides which step is best: held-out loss or metric"

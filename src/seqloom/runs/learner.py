@@ -18,6 +18,7 @@ from seqloom.runs.pretrained import freeze_pretrained
 from seqloom.runs.process import learning_device
 from seqloom.runs.progress import Progress, surroundings
 from seqloom.runs.streams import Stream
+from seqloom.runs.teaching import TaughtPositions
 from seqloom.runs.time_budget import budget_scale, fit_schedule
 from seqloom.store import RunDirectory, SkippedCheckpoint
 from seqloom.training import (
@@ -29,6 +30,7 @@ from seqloom.training import (
     PositionWeights,
     Ranks,
     ScheduledSampling,
+    SoftTargets,
     Update,
     bound_primitive_cache,
     fit,
@@ -77,6 +79,7 @@ class Learner:
         self.forcing: ForcingSchedule | None = None  # where all steps read labels
         if config.training.forcing.free_running is not None:
             self.forcing = ForcingSchedule(config.training, seed=config.seed)
+        self.taught: TaughtPositions | None = None  # what teachers say of each position
         self.stream: Stream | None = None
         if config.data.lines == "stream":
             self.stream = Stream(corpus, network, config, device=self.device)
@@ -87,6 +90,8 @@ class Learner:
         """Load the newest valid checkpoint; return notes for the user."""
         skipped: list[SkippedCheckpoint] = []
         step = directory.latest_checkpoint(skipped)
+        if self.config.training.teaching.runs:
+            self.taught = TaughtPositions(directory, self.config, self.corpus)
         notes = [f"step {each.step} was passed over: {each.why}" for each in skipped]
         if step is None:
             return [*self.notes, *notes]
@@ -187,13 +192,20 @@ class Learner:
                 if self.forcing is None
                 else self.forcing.for_batch(step, number, torch.arange(len(rows))[share]),
                 device=self.device,
-            )
+            )._replace(soft=self._soft(rows[share], batch))
             for number, (rows, batch, factors) in enumerate(
                 zip(whole, shared, all_factors, strict=True)
             )
             if len(rows[share])
         ]
         return Portion(examples, tokens, lambda: self._places(np.concatenate(whole)))
+
+    def _soft(self, rows: Indices, batch: Batch) -> SoftTargets | None:
+        if self.taught is None:
+            return None
+        found = self.taught.batch(rows, batch.target.shape[1])
+        symbols, probabilities = (each.to(self.device) for each in found[:2])
+        return found._replace(symbols=symbols, probabilities=probabilities)
 
     def _split_batches(
         self, step: int, whole: list[Indices], share: slice

@@ -36,6 +36,7 @@ from seqloom.runs.pretrained import Pretrained, open_embeddings, open_front_end
 from seqloom.runs.progress import TrainingObserver
 from seqloom.runs.request import ConfigCheck, RunDraft, TrainingRequest, draft_rows
 from seqloom.runs.resume import ResumedConfig, check_same_data, resume_config
+from seqloom.runs.teaching import teacher_fields
 from seqloom.store import RunDirectory
 from seqloom.store.durable import remove_tree, run_errors
 
@@ -246,6 +247,10 @@ def _new_fields(
 ) -> tuple[Config, tuple[Field, Field]]:
     """The fields, new or those of the base run, and the configuration that fits them."""
     base = request.base
+    if base is None and config.training.teaching.runs:
+        fields = teacher_fields(config.training.teaching)
+        sizes = {"source": fields[0].config, "target": fields[1].config}
+        return config.model_copy(update=sizes), fields
     if base is None:
         watch.on_message("learning the vocabulary")
         return config, learn_fields(config, request.data, found)

@@ -25,6 +25,7 @@ from seqloom.runs.loggers import check_loggers
 from seqloom.runs.pretrained import PretrainedRun, embedding_overrides, freeze_pretrained
 from seqloom.runs.process import check_gpu
 from seqloom.runs.progress import TrainingObserver
+from seqloom.runs.teaching import check_teaching
 from seqloom.training import check_forcing, check_precision, freeze
 
 __all__ = ["ConfigCheck", "RunDraft", "TrainingRequest", "check_network", "draft_rows"]
@@ -115,6 +116,7 @@ def draft_rows(
 def check_network(config: Config) -> None:
     """ConfigError where the configured network cannot be built or trained."""
     model, training = config.model, config.training
+    check_teaching(config)
     if model.ctc or model.decoder.is_ctc:
         check_ctc_config(config)
     source, target = placeholder_items(config.source), placeholder_items(config.target)

@@ -11,12 +11,14 @@ from seqloom.training.loss import (
     bound_primitive_cache,
     check_precision,
     measure,
+    position_scores,
     precision_of,
     row_log_probabilities,
 )
 from seqloom.training.moving_average import MovingAverage
 from seqloom.training.optimizer import Optimizer, UpdateRule, learning_rate, trainable
 from seqloom.training.scheduled_sampling import FREE_RUNNING, ScheduledSampling, check_forcing
+from seqloom.training.soft_targets import SoftTargets, likeliest_symbols
 from seqloom.training.streams import backward_stream, measure_stream, start_stream
 from seqloom.training.teacher_forcing import ForcingSchedule
 from seqloom.training.truncated_bptt import StreamState, backward_truncated
@@ -34,6 +36,7 @@ __all__ = [
     "PositionWeights",
     "Ranks",
     "ScheduledSampling",
+    "SoftTargets",
     "StreamState",
     "Sums",
     "Update",
@@ -47,8 +50,10 @@ __all__ = [
     "freeze",
     "freeze_vectors",
     "learning_rate",
+    "likeliest_symbols",
     "measure",
     "measure_stream",
+    "position_scores",
     "precision_of",
     "process_group",
     "row_log_probabilities",

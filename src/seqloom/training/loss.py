@@ -37,6 +37,7 @@ from seqloom.model.networks import shift_right
 from seqloom.randomness import key
 from seqloom.training.ctc import ctc_losses
 from seqloom.training.scheduled_sampling import ScheduledSampling, read_own_outputs
+from seqloom.training.soft_targets import SoftTargets
 
 __all__ = [
     "Example",
@@ -53,6 +54,7 @@ __all__ = [
     "extend_factors",
     "matmul_precision",
     "measure",
+    "position_scores",
     "precision_of",
     "row_log_probabilities",
     "select_positions",
@@ -70,6 +72,7 @@ class Example(NamedTuple):
     target: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
     factors: Float[Tensor, "B T"] | None = None  # weight of each position; 1, if not given
     sampling: ScheduledSampling | None = None  # plain teacher forcing, if not given
+    soft: SoftTargets | None = None  # (B, T, K), of teachers
 
 
 class LossInputs(NamedTuple):
@@ -79,6 +82,7 @@ class LossInputs(NamedTuple):
     labels: Int[Tensor, "N"] | Float[Tensor, "N C"]
     factors: Float[Tensor, "N"]
     ctc_loss: Float[Tensor, ""] | None = None  # the summed loss of alignments, where there is one
+    soft: SoftTargets | None = None
 
 
 class Sums(NamedTuple):
@@ -135,15 +139,19 @@ def backward(
 
 def backward_from_features(model: Network, found: LossInputs, cost: LossOptions) -> Sums:
     """The same from features on, back to the leaves they were computed from."""
-    hidden, targets, factors, aligned = found
+    hidden, targets, factors, aligned, soft = found
     writer = _token_scorer(model)
     loss, negative = 0.0 if aligned is None else float(aligned.detach()), 0.0
     gradients = []
+    taught = None if soft is None else iter(soft.split(CHUNK))
     for leaf, target, factor in _chunks(hidden.detach(), targets, factors):
         leaf.requires_grad_()
         with matmul_precision(cost.precision):
             logits = writer.write(leaf)
-        losses, log_probabilities = _cross_entropy(logits.to(factor.dtype), target, cost.smoothing)
+        logits = logits.to(factor.dtype)
+        losses, log_probabilities = _cross_entropy(logits, target, cost.smoothing)
+        if taught is not None:
+            losses = next(taught).mix(losses, logits)
         total = (losses * factor).sum()
         (total / cost.divisor).backward()
         gradients.append(_gradient(leaf))
@@ -166,7 +174,7 @@ def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
     found, head = _loss_inputs(model, example), model.direct_head
     if head is not None:
         return _head_loss(head, found, smoothing)[1]
-    hidden, targets, factors, aligned = found
+    hidden, targets, factors, aligned, _ = found
     writer = _token_scorer(model)
     loss, negative = 0.0 if aligned is None else float(aligned), 0.0
     for part, target, factor in _chunks(hidden, targets, factors):
@@ -191,8 +199,18 @@ def row_log_probabilities(
     return result
 
 
+@torch.no_grad()
+def position_scores(model: Network, example: Example) -> Float[Tensor, "N V"]:
+    """The scores of all symbols at each position that counts, under teacher forcing."""
+    found = _loss_inputs(model, example).hidden
+    return found if model.direct_head is not None else _token_scorer(model).write(found)
+
+
 def select_positions(
-    model: Network, reading: TargetFeatures, factors: Float[Tensor, "B T"] | None
+    model: Network,
+    reading: TargetFeatures,
+    factors: Float[Tensor, "B T"] | None,
+    soft: SoftTargets | None = None,
 ) -> LossInputs:
     """The positions of a reading that count."""
     hidden, labels, counts = reading
@@ -207,6 +225,7 @@ def select_positions(
         hidden.flatten(0, 1).index_select(0, places),
         labels.flatten(0, 1)[places],
         every.flatten()[places].to(dtype),
+        soft=None if soft is None else soft.select(places),
     )
 
 
@@ -220,7 +239,8 @@ def _loss_inputs(model: Network, example: Example) -> LossInputs:
     """The target under teacher forcing, or with as many own outputs as the example says."""
     memory, target = model.encoder.encode(example.source), example.target
     if example.sampling is None:
-        found = select_positions(model, model.teacher_force(memory, target), example.factors)
+        reading = model.teacher_force(memory, target)
+        found = select_positions(model, reading, example.factors, example.soft)
     else:
         reading = read_own_outputs(model, memory, target, example.sampling)
         found = select_positions(model, reading, extend_factors(example.factors, reading.labels))
@@ -236,7 +256,10 @@ def _head_loss(head: Head, found: LossInputs, smoothing: float) -> tuple[Tensor,
     """The summed loss of a head's outputs, and the totals."""
     targets, factors = found.labels, found.factors
     outputs = found.hidden.to(factors.dtype)
-    total = (head.losses(outputs, targets, smoothing=smoothing) * factors).sum()
+    losses = head.losses(outputs, targets, smoothing=smoothing)
+    if found.soft is not None:
+        losses = found.soft.mix(losses, outputs)
+    total = (losses * factors).sum()
     plain = head.losses(outputs.detach(), targets, smoothing=0.0).sum()
     return total, Sums(float(total.detach()), float(plain), len(targets))
 

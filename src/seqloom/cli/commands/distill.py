@@ -27,7 +27,8 @@ class StudentOptions(OptionGroup):
         typer.Option(
             "--more",
             metavar="FILE",
-            help="further sources without targets, one a line",
+            help="further sources without targets, one a line; with --back, texts that the new "
+            "run is to write",
             rich_help_panel=DATA,
         ),
     ] = None
@@ -44,10 +45,32 @@ class StudentOptions(OptionGroup):
         bool,
         typer.Option("--references", help="learn the true targets too", rich_help_panel=DATA),
     ] = False
+    token_level: Annotated[
+        bool,
+        typer.Option(
+            "--token-level",
+            help="learn the teacher's distribution at each position too",
+            rich_help_panel=DATA,
+        ),
+    ] = False
+    back: Annotated[
+        bool,
+        typer.Option(
+            "--back",
+            help="learn the other direction: from the teacher's outputs to what it read "
+            "(back-translation)",
+            rich_help_panel=DATA,
+        ),
+    ] = False
     model: Annotated[
         str,
-        typer.Option("--model", help="the student's preset, as for train", rich_help_panel=MODEL),
-    ] = "fast"
+        typer.Option(
+            "--model",
+            help="the student's preset, as for train; fast if absent, with --back auto",
+            rich_help_panel=MODEL,
+            show_default=False,
+        ),
+    ] = ""
     assignments: Annotated[
         list[str] | None,
         typer.Option(
@@ -84,6 +107,8 @@ def distill(
         search=choice.search(config, n_best=student.n_best),
         n_best=student.n_best,
         references=student.references,
+        token_level=student.token_level,
+        back=student.back,
         model=student.model,
     )
     options = parse_assignments(student.assignments or [])
@@ -94,7 +119,7 @@ def distill(
 
 def _table(result: "DistillationResult") -> list[str]:
     """Teacher and student side by side."""
-    models = result.teacher, result.student
+    models = [each for each in (result.teacher, result.student) if each is not None]
     figures = {
         "held-out rows": [each.name for each in models],
         **{

@@ -351,7 +351,7 @@ TargetConfig = Annotated[TargetOptions, Choice(TARGETS, default="text")]
 
 ColumnConfig = ColumnOptions
 
-TRANSFORMERS = ("transformer", "fast")
+TRANSFORMERS = ("transformer", "fast", "tiny")
 RECURRENT = ("lstm", "gru", "elman")
 PRESETS = ("auto", *TRANSFORMERS, *RECURRENT)
 
@@ -362,6 +362,8 @@ def preset_model(preset: str, words: float) -> Overrides:
     width, dropout = next(((w, d) for limit, w, d in sizes if words < limit), (512, 0.1))
     if preset in RECURRENT:
         return recurrent_model(preset, width, dropout)
+    if preset == "tiny":
+        width, dropout = width // 64 * 32, dropout / 2
     stack = {
         "kind": "transformer",
         "width": width,
@@ -374,6 +376,8 @@ def preset_model(preset: str, words: float) -> Overrides:
     if preset == "fast":
         stack = {**stack, "inner": 2 * width}  # with more, the encoder takes most of the time
         encoder, decoder = {**stack, "layers": 4}, {**stack, "layers": 1, "mixing": "ssru"}
+    if preset == "tiny":
+        encoder, decoder = {**stack, "layers": 6}, {**stack, "layers": 1, "mixing": "ssru"}
     return {"embedding": width, "encoder": encoder, "decoder": decoder}
 
 
