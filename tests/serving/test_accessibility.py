@@ -13,19 +13,33 @@ import pytest
 
 import seqloom
 from seqloom.api.report import write_report
-from seqloom.explain import beam_tree, explain_steps, write
+from seqloom.explain import (
+    architecture_graph,
+    beam_tree,
+    explain_steps,
+    trace_output,
+    unroll_graph,
+    write,
+)
 from seqloom.explanations.attention import attention_of
 from seqloom.prediction import TextPredictor
 from seqloom.tasks import explain_output
 from tests.prediction.untrained import untrained
 from tests.runs.finished import make_run
 from tests.serving.browsing import Page, until
-from tests.serving.kinds import made
+from tests.serving.kinds import made, picture, recording, series
 from tests.serving.support import Served, serving
+from tests.serving.test_monitor import watching
 
 pytestmark = pytest.mark.faults
 
-LIGHTS = [(1280, 800, "light"), (390, 844, "dark")]
+SCREENS = [(width, colours) for width in (1280, 390) for colours in ("light", "dark")]
+HEIGHTS = {1280: 800, 390: 844}
+INPUTS = {
+    "transformer": "cab", "lstm": "cab", "mood": "red sun", "parts": "red sun", "gaps": "red [?]",
+    "price": "red sun", "chat": "ab", "named": None, "tale": "ab", "load": series(8),
+    "caption": picture(), "speech": recording(),
+}  # fmt: skip
 RUN = """const done = arguments[0];
 const told = ({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html.slice(0, 200)}`);
 axe.run(document, { resultTypes: ["violations"] }).then(
@@ -42,12 +56,8 @@ def axe_() -> str:
 
 @pytest.fixture(scope="module", name="served")
 def served_() -> Iterator[Served]:
-    models = {
-        "transformer": untrained("transformer"),
-        "lstm": untrained("lstm"),
-        "mood": made("mood"),
-    }
-    with serving(models) as server:
+    own = {"transformer": untrained("transformer"), "lstm": untrained("lstm")}
+    with serving({**own, **{name: made(name) for name in INPUTS if name not in own}}) as server:
         yield server
 
 
@@ -63,47 +73,85 @@ def in_light(browser: Any, colours: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": wish})
 
 
-@pytest.mark.parametrize("screen", LIGHTS, ids=["desktop", "phone"])
-@pytest.mark.parametrize("model", ["transformer", "lstm", "mood"])
+def give(page: Page, given: Any) -> None:
+    """Let the page predict for an input of any kind."""
+    if isinstance(given, bytes):
+        name, kind = (
+            ("a.png", "image/png") if given.startswith(b"\x89PNG") else ("a.wav", "audio/wav")
+        )
+        page.drop(given, name, kind)
+    elif isinstance(given, dict):
+        rows = [given, *zip(*given.values(), strict=True)]
+        page.write("\n".join(",".join(map(str, row)) for row in rows), into="table")
+    elif given is None:
+        page.one("#go").click()
+    else:
+        page.write(given, into="line" if page.one("#line").is_displayed() else "source")
+    page.wait()
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+@pytest.mark.parametrize("model", INPUTS)
 def test_every_view(
-    browser: Any, served: Served, axe: str, model: str, screen: tuple[int, int, str]
+    browser: Any, served: Served, axe: str, model: str, screen: tuple[int, str]
 ) -> None:
-    width, height, colours = screen
+    """Each view of each kind of model, and all of it unfolded beside a comparison."""
+    width, colours = screen
     in_light(browser, colours)
     page = Page(browser, served)
-    with page.on_screen(width, height):
+    with page.on_screen(width, HEIGHTS[width]):
         page.choose(model)
-        page.write("red sun" if model == "mood" else "cab")
+        give(page, INPUTS[model])
+        assert violations(browser, axe) == []
         for tab in [each.get_attribute("data-view") for each in page.all("[role=tab]")]:
             page.view(tab)
             until(lambda: page.all("#view > *") and "Computing" not in page.one("#view").text)
             assert violations(browser, axe) == [], tab
-        if model != "mood":
+        browser.execute_script(
+            "for (const each of document.querySelectorAll('details')) each.open = true"
+        )
+        if page.all("#text .token"):
             page.all("#text .token")[0].click()
-            page.one("#others-too").click()
-            until(lambda: page.all("#comparison[data-state=done]"))
-            assert violations(browser, axe) == []
+        for button in ("#compare", "#others-too"):
+            if page.one(button).is_displayed():
+                page.one(button).click()
+                until(lambda: page.all("#comparison[data-state=done]"))
+        assert violations(browser, axe) == []
 
 
-@pytest.mark.parametrize("screen", LIGHTS, ids=["desktop", "phone"])
-def test_every_page(
-    browser: Any, served: Served, axe: str, tmp_path: Path, screen: tuple[int, int, str]
-) -> None:
-    """Each picture has a text alternative, too."""
-    width, height, colours = screen
-    run = make_run(tmp_path)
+@pytest.fixture(scope="module", name="pages")
+def pages_(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run, its report, and pages of `look`."""
+    folder = tmp_path_factory.mktemp("pages")
+    run = make_run(folder, "lstm")
     model = seqloom.load(run)
     assert isinstance(model, TextPredictor)
     said = explain_output(model, "abc")
-    write_report(run, tmp_path / "report.html")
-    write(attention_of(model, said).select_map(), tmp_path / "attention.html", title="attention")
-    write(beam_tree(model, "abc", width=3, expansions=10), tmp_path / "tree.html", title="tree")
-    write(explain_steps(model, said), tmp_path / "steps.html", title="steps")
+    trace = trace_output(model.network, said)
+    write_report(run, folder / "report.html")
+    for name, view in {
+        "attention": attention_of(model, said).select_map(),
+        "tree": beam_tree(model, "abc", width=3, expansions=10),
+        "steps": explain_steps(model, said),
+        "net": unroll_graph(model.network, trace),
+        "whole": architecture_graph(model.network),
+    }.items():
+        write(view, folder / f"{name}.html", title=name)
+    return folder
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+def test_every_page(
+    browser: Any, served: Served, axe: str, pages: Path, screen: tuple[int, str]
+) -> None:
+    """Each picture has a text alternative, too; the pages of docs and of `watch` are there."""
+    width, colours = screen
     in_light(browser, colours)
     page = Page(browser, served)
-    with page.on_screen(width, height):
-        for name in ("report", "attention", "tree", "steps"):
-            browser.get((tmp_path / f"{name}.html").as_uri())
+    with page.on_screen(width, HEIGHTS[width]):
+        for path in sorted(pages.glob("*.html")):
+            name = path.stem
+            browser.get(path.as_uri())
             assert violations(browser, axe) == [], name
             bare = "return document.querySelectorAll('figure svg:not([aria-label])').length"
             assert browser.execute_script(bare) == 0
@@ -112,3 +160,7 @@ def test_every_page(
         browser.get(f"{served.address}/docs")
         until(lambda: browser.find_elements("id", "limit"))
         assert violations(browser, axe) == []
+        with watching(pages / "lstm") as watched:
+            browser.get(watched.address)
+            until(lambda: browser.find_elements("css selector", "body[data-state=shown]"))
+            assert violations(browser, axe) == []

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import time
 from collections.abc import Iterator
 
@@ -153,3 +154,20 @@ def test_the_last_answer_while_draining_says_so(models: dict[str, TextPredictor]
             found.append(connection.recv(65_536))
     assert found[0].startswith(b"HTTP/1.1 200")
     assert b"connection: close" in found[0].lower()
+
+
+def test_the_page_is_light(served: Served) -> None:
+    """Everything that the playground loads is the server's own, and 400 kB at most."""
+    left, seen = ["/"], {}
+    while left:
+        path = left.pop()
+        answer = served.ask("GET", path)
+        assert answer.status == 200, path
+        seen[path] = len(answer.body)
+        text = answer.body.decode()
+        named = re.findall(r'(?:src|href)="(/page/[^"]+)"', text)
+        named += [f"/page/{name}" for name in re.findall(r'from "\./([^"]+)"', text)]
+        assert "https:" not in text.replace("https://www.w3.org", "")
+        left += [each for each in named if each not in seen and each not in left]
+    assert len(seen) > 25
+    assert sum(seen.values()) <= 400_000

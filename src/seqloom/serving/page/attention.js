@@ -1,5 +1,6 @@
 // The weights between an input and its output, as threads and heat maps show them: attention, or what mattered.
 
+import { Away } from "./api.js";
 import { chooser, element } from "./elements.js";
 import { lookAt } from "./look.js";
 import { joinWords, outputUnits, plain, pooled, sourceUnits, units } from "./written.js";
@@ -39,15 +40,25 @@ function side(shown, names, kind) {
 
 const SIDES = { cross: ["target", "source"], encoder: ["source", "source"], decoder: ["inputs", "inputs"] };
 
+// What is shown: attention, or of a model that has none what mattered.
+const method = ({ model }) => (wish.method === "attention" && without.has(model.name) ? "gradient" : wish.method);
+
 async function weights(shown) {
-  const { output } = shown;
-  const own = wish.method === "attention" && !wish.of && !wish.layer && wish.head === "mean" && output.attention;
+  const { output, model } = shown;
+  const attention = method(shown) === "attention";
+  const own = attention && !wish.of && !wish.layer && wish.head === "mean" && output.attention;
   if (own) return ownWeights(shown);
-  if (wish.method === "attention") {
+  if (attention) {
     const head = Number(wish.head) || null;
-    return lookAt(shown, { show: "attention", of: wish.of, layer: wish.layer, head, pool: wish.head === "max" ? "max" : "mean" });
+    const asked = lookAt(shown, { show: "attention", of: wish.of, layer: wish.layer, head, pool: wish.head === "max" ? "max" : "mean" });
+    if (wish.of || wish.layer || head) return asked;
+    return asked.catch((error) => {
+      if (error instanceof Away) throw error;
+      without.add(model.name);
+      return weights(shown);
+    });
   }
-  const found = await lookAt(shown, { show: "attribution", method: wish.method });
+  const found = await lookAt(shown, { show: "attribution", method: method(shown) });
   const before = wish.of === "decoder" || !found.source.length;
   const [first, last] = before ? [found.source.length, undefined] : [0, found.source.length];
   return { ...found, signed: true, of: before ? "decoder" : "cross", columns: before ? found.inputs : found.source, sides: ["target", before ? "inputs" : "source"],
@@ -79,8 +90,9 @@ export async function attentionMap(shown) {
 
 function controls(shown, found, chosen) {
   const set = (name, value, more = {}) => { Object.assign(wish, { [name]: value }, more); shown.redraw(); };
-  const made = [chooser("Show", METHODS, wish.method, (value) => set("method", value, { of: null, layer: null, head: "mean" }))];
-  if (wish.method === "attention") made.push(...attentionControls(shown, found, set));
+  const methods = METHODS.filter(([name]) => name !== "attention" || !without.has(shown.model.name));
+  const made = [chooser("Show", methods, method(shown), (value) => set("method", value, { of: null, layer: null, head: "mean" }))];
+  if (method(shown) === "attention") made.push(...attentionControls(shown, found, set));
   else if (found.tells) made.push(chooser("For", [["cross", "the input"], ["decoder", "the output so far"]], found.of, (value) => set("of", value)));
   made.push(chooser("By", [["words", "word"], ["tokens", "token"]], chosen, (value) => set("level", value)));
   return element("div", { className: "toolbar" }, ...made);
@@ -106,3 +118,4 @@ function attentionControls(shown, found, set) {
 }
 
 const known = new Map(); // which attention each model has
+const without = new Set(); // models that have none

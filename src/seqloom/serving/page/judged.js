@@ -109,7 +109,7 @@ export function forecast(found, observed, room, reference = "") {
     return chart(name, { past, came: came[column].slice(0, steps) }, found, width);
   });
   const shares = Object.keys(found.quantiles).sort((one, other) => one - other);
-  const key = shares.length > 1 ? `Below the lower edge of the band lies ${shares[0]} of what is expected, below the upper one ${shares.at(-1)}.` : "";
+  const key = shares.length > 1 ? `The band is where ${percent(shares.at(-1) - shares[0])} of outcomes are expected.` : "";
   const dashes = reference ? " The dashed line is what came." : "";
   return element("div", { className: "charts" }, ...charts, element("p", { className: "facts", textContent: key + dashes }), table(found));
 }

@@ -141,7 +141,7 @@ function showOutput(output, seconds) {
   else if (output.tokens.length) showTokens(output);
   else at("text").textContent = output.text;
   const facts = [];
-  if (output.score !== null && output.tokens.length) facts.push(`log-probability ${output.score.toFixed(3)}`);
+  if (output.score !== null && output.tokens.length) facts.push(`log-probability ${output.score.toFixed(3).replace(/^-(?=0\.0+$)/u, "")}`);
   if (writes) facts.push(`${output.tokens.length} tokens`);
   if (seconds) facts.push(`${(1000 * seconds).toFixed(0)} ms`);
   if (output.stopped === "length") facts.push("stopped at the longest length");
