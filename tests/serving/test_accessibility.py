@@ -13,6 +13,7 @@ import pytest
 
 import seqloom
 from seqloom.api.report import write_report
+from seqloom.drawing.views import View
 from seqloom.explain import (
     architecture_graph,
     beam_tree,
@@ -129,13 +130,14 @@ def pages_(tmp_path_factory: pytest.TempPathFactory) -> Path:
     said = explain_output(model, "abc")
     trace = trace_output(model.network, said)
     write_report(run, folder / "report.html")
-    for name, view in {
+    views: dict[str, View] = {
         "attention": attention_of(model, said).select_map(),
         "tree": beam_tree(model, "abc", width=3, expansions=10),
         "steps": explain_steps(model, said),
         "net": unroll_graph(model.network, trace),
         "whole": architecture_graph(model.network),
-    }.items():
+    }
+    for name, view in views.items():
         write(view, folder / f"{name}.html", title=name)
     return folder
 

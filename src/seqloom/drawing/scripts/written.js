@@ -12,7 +12,8 @@ export const plain = (input) => (typeof input === "string" ? input : Array.isArr
 
 // A token by its name alone, where nobody knows its place in a text.
 export const shown = (name) => name.replaceAll("▁", " ").replaceAll("␣", " ").replace(/^<0x(..)>$/u, "byte $1");
-export const label = (name) => MARKS[name] ?? (shown(name).trim() || "␣");
+export const readable = (name) => (shown(name).trim() ? shown(name).replace(/[\ue000-\uf8ff]/gu, "⁀") : "␣"); // words without a space between
+export const label = (name) => MARKS[name] ?? readable(name).trim();
 
 function named(unit, text) {
   if (unit.mark) return MARKS[unit.name];

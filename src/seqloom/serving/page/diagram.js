@@ -2,7 +2,7 @@
 
 import { drawn, element, measure } from "./elements.js";
 
-const [ACROSS, DOWN] = [84, 60]; // pixels of an inch
+const [ACROSS, DOWN] = [90, 60]; // pixels of an inch
 const TALL = 20; // pixels of a box
 const LETTERS = 12; // pixels of its letters
 let marker = 0; // markers have names of their own
@@ -35,7 +35,7 @@ function draw(svg, found, name) {
     const width = box.width * ACROSS;
     const group = drawn("g", { class: "box", "data-kind": box.kind, "data-name": box.name });
     group.append(drawn("rect", { x: x - width / 2, y: y - TALL / 2, width, height: TALL, rx: 6 }),
-      drawn("text", { x, y: y + 4, "text-anchor": "middle" }, fitted(name(box), width - 6)));
+      drawn("text", { x, y: y + 4, "text-anchor": "middle" }, fitted(name(box), width - 4)));
     if (box.off) group.append(drawn("title", {}, box.off));
     group.classList.toggle("off", Boolean(box.off));
     return group;

@@ -12,17 +12,29 @@ import { label, shown as named, sourceUnits } from "./written.js";
 
 const wish = { at: null, step: 0, table: "hidden", cell: 0 }; // as long as the page is open
 
+// What a head says at each item of its source: of a blank, at the blank; where it says one thing of all of them, at the last.
+function said({ steps }, names) {
+  if (steps.length > 1 && steps.length >= names.length - 1) return steps;
+  const left = [...steps];
+  const found = names.map((name) => (left.length && name === label(left[0].read) ? left.shift() : null));
+  return left.length ? names.map((_, place) => (place === names.length - 1 ? steps[0] : null)) : found;
+}
+
 // The steps of the side that is looked at: names to show, and where each stands in the source.
 function timeline(view, found, side, backward) {
   const { output, input } = view;
   if (side === "decoder") return found.steps.map((step) => ({ name: label(step.wrote || step.read), step }));
   const items = found.unit?.symbols ?? found.source;
-  const units = sourceUnits(output, input);
-  return items.map((name, place) => {
+  const units = items.length === output.source.length ? sourceUnits(output, input) : [];
+  const listed = items.map((name, place) => {
     const item = backward ? items.length - 1 - place : place;
-    const own = items.length === output.source.length ? units.find((unit) => unit.items.includes(item)) : null;
-    return { name: own?.label ?? label(name), unit: own, step: found.verb === "says" ? found.steps[item] : null };
+    const own = units.find((unit) => unit.items.includes(item));
+    return { name: own?.label ?? label(name), unit: own, item };
   });
+  if (found.verb !== "says") return listed;
+  const names = [...listed].sort((one, other) => one.item - other.item).map(({ name }) => name);
+  const steps = said(found, names);
+  return listed.map((each) => ({ ...each, step: steps[each.item] ?? null }));
 }
 
 function strip(steps, go) {
@@ -65,7 +77,8 @@ function told(steps, place, found, side) {
   const { step, name } = steps[place];
   const where = `Step ${place + 1} of ${steps.length}`;
   if (side === "encoder" && !step) return `${where}: reads ${name}`;
-  const read = [...(step.read ? [label(step.read)] : []), ...(step.beside ?? [])].join(" and ") || "nothing but its state";
+  const own = side === "encoder" ? [name] : step.read ? [label(step.read)] : [];
+  const read = [...own, ...(step.beside ?? [])].join(" and ") || "nothing but its state";
   const sure = step.log_probability === null ? "" : ` (${percent(Math.exp(step.log_probability))})`;
   return `${where}: reads ${read}, ${found.verb} ${label(step.wrote)}${sure}`;
 }

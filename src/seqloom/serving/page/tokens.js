@@ -2,7 +2,7 @@
 
 import { bars } from "./judged.js";
 import { chance, element, percent, rove } from "./elements.js";
-import { outputUnits, shown, slices } from "./written.js";
+import { outputUnits, readable, shown, slices } from "./written.js";
 
 const at = (id) => document.getElementById(id);
 
@@ -59,7 +59,7 @@ export function showOthers(token, button, choose) {
     bar.style.setProperty("--p", chance(other));
     const end = other.text === "<end>";
     const row = element("button", { className: "other", type: "button", disabled: end },
-      element("b", { dir: "auto", textContent: end ? "(end here)" : shown(other.text) }),
+      element("b", { dir: "auto", textContent: end ? "(end here)" : readable(other.text) }),
       bar, element("span", { className: "number", textContent: percent(chance(other)) }));
     row.addEventListener("click", () => choose(other));
     return row;
