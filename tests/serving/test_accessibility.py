@@ -30,7 +30,7 @@ from tests.runs.finished import make_run
 from tests.serving.browsing import Page, until
 from tests.serving.kinds import made, picture, recording, series
 from tests.serving.support import Served, serving
-from tests.serving.test_monitor import watching
+from tests.serving.watched import watching
 
 pytestmark = pytest.mark.faults
 

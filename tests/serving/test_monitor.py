@@ -1,44 +1,16 @@
 """The page of a training: what it shows in a browser, and who may stop the training."""
 
-import asyncio
-import threading
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from seqloom.api.watch import RunMonitor
-from seqloom.serving.limits import ServingConfig
-from seqloom.serving.monitor import monitor_application
-from seqloom.serving.server import HTTPServer, bind_socket, server_config
 from seqloom.store import RunDirectory
 from tests.runs.support import options, trained
 from tests.serving.browsing import browser, until
-from tests.serving.support import Served
+from tests.serving.watched import KEY, watching
 
 __all__ = ["browser"]
-
-KEY = "open-sesame"
-
-
-@contextmanager
-def watching(run: Path) -> Iterator[Served]:
-    """The page of a run, in another thread."""
-    limits = ServingConfig()
-    server = HTTPServer(server_config(monitor_application(RunMonitor(run), KEY, limits), limits))
-    listening = bind_socket("127.0.0.1", 0)
-    thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.005)
-    try:
-        yield Served(server, listening.getsockname()[1])  # type: ignore[arg-type]
-    finally:
-        server.should_exit = True
-        thread.join(30)
 
 
 def test_only_who_has_the_key_may_stop(tmp_path: Path) -> None:
