@@ -8,7 +8,8 @@ import torch
 from seqloom.errors import ConfigError
 from seqloom.model import SequenceModel
 from seqloom.training import Optimizer, check_precision, fit, measure
-from seqloom.training.loss import BFLOAT16_FEATURES, Precision, backward, precision_of
+from seqloom.training.loss import backward
+from seqloom.training.precision import BFLOAT16_FEATURES, Precision, precision_of
 from tests.model.models import NAMED, model_of
 from tests.training.support import STACK, example, network, training, updates, weights, whole
 

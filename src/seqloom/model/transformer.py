@@ -21,6 +21,7 @@ from seqloom.model.encoders import input_connections
 from seqloom.model.parts import DecoderModule, DecoderSizes, EncoderModule, EncoderSizes
 from seqloom.model.state import Features, Feedback, Memory, Source, State
 from seqloom.nn.embedding import OutputLayer, Vectors, token_vectors, vectors_label
+from seqloom.nn.half_layers import InputNorm
 from seqloom.nn.modules import Dropout, Readout, children_of, is_traced
 from seqloom.nn.positions import Positions, PositionSizes
 from seqloom.nn.token_mixing import Cache, NextSteps, next_steps
@@ -338,7 +339,7 @@ def _embedding(options: TransformerPart, vectors: Vectors, place: str) -> Positi
 
 def _norm(options: TransformerPart) -> nn.Module:
     """Blocks that norm first leave their sum without a norm, so the last is normed at the end."""
-    return nn.LayerNorm(options.width) if options.norm == "first" else nn.Identity()
+    return InputNorm(options.width) if options.norm == "first" else nn.Identity()
 
 
 def _block_connections(blocks: Sequence[Block], side: str, seen: Steps) -> tuple[Connections, str]:

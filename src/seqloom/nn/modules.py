@@ -10,6 +10,8 @@ from torch import Tensor, nn
 from torch._higher_order_ops.scan import scan
 from torch.overrides import TorchFunctionMode
 
+from seqloom.nn.half_layers import drop_floats
+
 __all__ = [
     "ConcatCombiner",
     "Dropout",
@@ -49,7 +51,13 @@ class Dropout(nn.Module):
     def forward(self, values: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         if not self.training or self.kept_of_256 == 256:
             return values
-        return values * self._mask(values)
+        dropped = drop_floats(values, self.kept_of_256)
+        return values * self._mask(values) if dropped is None else dropped
+
+    @property
+    def kept_now(self) -> int:
+        """Of 256 values, those that are kept now: all of them but in training."""
+        return self.kept_of_256 if self.training else 256
 
     def _mask(self, values: Tensor) -> Tensor:
         count = values.numel()

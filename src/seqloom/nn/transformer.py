@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from seqloom.errors import ConfigError
+from seqloom.nn.half_layers import InputNorm, add_dropped, relu_dropped
 from seqloom.nn.modules import Dropout
 from seqloom.nn.positions import Rotary
 from seqloom.nn.scaled_attention import scaled_attention
@@ -156,7 +157,8 @@ class Block(nn.Module):
             else CrossAttention(width, source, options.sizes, bias=options.bias)
         )
         self.network = _network(options)
-        self.norms = nn.ModuleList(nn.LayerNorm(width) for _ in range(2 if source is None else 3))
+        norm = InputNorm if options.norm_first else nn.LayerNorm
+        self.norms = nn.ModuleList(norm(width) for _ in range(2 if source is None else 3))
         self.dropout = Dropout(options.dropout)
 
     @property
@@ -207,7 +209,9 @@ class Block(nn.Module):
         return self.norms[number](values) if self.norm_first else values
 
     def _add_residual(self, values: Tensor, change: Tensor, number: int) -> Tensor:
-        total = values + self.dropout(change)
+        total = add_dropped(values, change, self.dropout.kept_now)
+        if total is None:
+            total = values + self.dropout(change)
         return total if self.norm_first else self.norms[number](total)
 
 
@@ -222,7 +226,20 @@ def _mixing(options: BlockOptions) -> Mixing:
             return Recurrence(Ssru(options.width, options.width))
 
 
-def _network(options: BlockOptions) -> nn.Sequential:
+class FeedForward(nn.Sequential):
+    """A layer, its activation, dropout, and a layer back to the block's width."""
+
+    def forward(self, input: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows D"]:
+        first, activation, dropout, second = self
+        inner = first(input)
+        if isinstance(activation, nn.ReLU) and isinstance(dropout, Dropout):
+            active = relu_dropped(inner, dropout.kept_now)
+            if active is not None:
+                return second(active)
+        return second(dropout(activation(inner)))
+
+
+def _network(options: BlockOptions) -> FeedForward:
     width, inner = options.width, options.inner
     activation: nn.Module
     match options.inner_kind:
@@ -235,4 +252,4 @@ def _network(options: BlockOptions) -> nn.Sequential:
         case "gated":
             activation = GEGLU()
     first = nn.Linear(width, 2 * inner if options.inner_kind == "gated" else inner)
-    return nn.Sequential(first, activation, Dropout(options.dropout), nn.Linear(inner, width))
+    return FeedForward(first, activation, Dropout(options.dropout), nn.Linear(inner, width))

@@ -8,15 +8,13 @@ from seqloom.training.loss import (
     LossOptions,
     PositionWeights,
     Sums,
-    bound_primitive_cache,
-    check_precision,
     measure,
     position_scores,
-    precision_of,
     row_log_probabilities,
 )
 from seqloom.training.moving_average import MovingAverage
 from seqloom.training.optimizer import Optimizer, UpdateRule, learning_rate, trainable
+from seqloom.training.precision import bound_primitive_cache, check_precision, precision_of
 from seqloom.training.scheduled_sampling import FREE_RUNNING, ScheduledSampling, check_forcing
 from seqloom.training.soft_targets import SoftTargets, likeliest_symbols
 from seqloom.training.streams import backward_stream, measure_stream, start_stream

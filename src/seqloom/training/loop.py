@@ -15,8 +15,9 @@ from seqloom.model import Network
 from seqloom.nn.truncation import truncate_gradients
 from seqloom.randomness import key
 from seqloom.training.distributed.ranks import SINGLE_PROCESS, Ranks, ReducedLoss
-from seqloom.training.loss import Example, LossOptions, Sums, backward, precision_of
+from seqloom.training.loss import Example, LossOptions, Sums, backward
 from seqloom.training.optimizer import Optimizer
+from seqloom.training.precision import precision_of
 from seqloom.training.truncated_bptt import backward_truncated
 
 __all__ = ["Portion", "Update", "fit"]

@@ -7,13 +7,8 @@ Weights of target positions in the loss (S6.1, S6.4).
 
 Losses are summed over positions and divided by the tokens of the batch. Every other average is that
 sum with a factor for each position.
-
-Whether this machine computes in bfloat16 rather than imitating it (S6.6).
 """
 
-import os
-from contextlib import AbstractContextManager
-from functools import cache
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,8 +17,6 @@ from jaxtyping import Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
-from seqloom.config import TrainingConfig
-from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY
 from seqloom.model import (
     Decoder,
@@ -34,8 +27,10 @@ from seqloom.model import (
     TokenScorer,
 )
 from seqloom.model.networks import shift_right
+from seqloom.nn.half_layers import half_losses
 from seqloom.randomness import key
 from seqloom.training.ctc import ctc_losses
+from seqloom.training.precision import Precision, matmul_precision
 from seqloom.training.scheduled_sampling import ScheduledSampling, read_own_outputs
 from seqloom.training.soft_targets import SoftTargets
 
@@ -45,24 +40,18 @@ __all__ = [
     "LossKind",
     "LossOptions",
     "PositionWeights",
-    "Precision",
     "Sums",
     "backward",
     "backward_from_features",
-    "bound_primitive_cache",
-    "check_precision",
     "extend_factors",
-    "matmul_precision",
     "measure",
     "position_scores",
-    "precision_of",
     "row_log_probabilities",
     "select_positions",
 ]
 
 CHUNK = 256  # positions: with ten thousand words, what a cache holds
-
-Precision = Literal["float32", "bfloat16"]
+HALF_CHUNK = 1_024  # in bfloat16, where fewer chunks mean fewer sums of the matrix's gradient
 
 
 class Example(NamedTuple):
@@ -143,17 +132,25 @@ def backward_from_features(model: Network, found: LossInputs, cost: LossOptions)
     writer = _token_scorer(model)
     loss, negative = 0.0 if aligned is None else float(aligned.detach()), 0.0
     gradients = []
-    taught = None if soft is None else iter(soft.split(CHUNK))
-    for leaf, target, factor in _chunks(hidden.detach(), targets, factors):
+    size = HALF_CHUNK if cost.precision == "bfloat16" else CHUNK
+    taught = None if soft is None else iter(soft.split(size))
+    for leaf, target, factor in _chunks(hidden.detach(), targets, factors, size=size):
         leaf.requires_grad_()
+        half = None
         with matmul_precision(cost.precision):
             logits = writer.write(leaf)
-        logits = logits.to(factor.dtype)
-        losses, log_probabilities = _cross_entropy(logits, target, cost.smoothing)
-        if taught is not None:
-            losses = next(taught).mix(losses, logits)
-        total = (losses * factor).sum()
-        (total / cost.divisor).backward()
+            if taught is None:
+                half = half_losses(logits, target, factor, cost.smoothing, cost.divisor)
+        if half is not None:
+            total, log_probabilities = half
+            logits.backward(logits.detach())
+        else:
+            logits = logits.to(factor.dtype)
+            losses, log_probabilities = _cross_entropy(logits, target, cost.smoothing)
+            if taught is not None:
+                losses = next(taught).mix(losses, logits)
+            total = (losses * factor).sum()
+            (total / cost.divisor).backward()
         gradients.append(_gradient(leaf))
         loss += float(total.detach())
         negative -= float(log_probabilities.sum())
@@ -306,14 +303,9 @@ def _gradient(leaf: Tensor) -> Tensor:
     return torch.zeros_like(leaf) if leaf.grad is None else leaf.grad
 
 
-def _chunks(*tensors: Tensor) -> list[tuple[Tensor, ...]]:
+def _chunks(*tensors: Tensor, size: int = CHUNK) -> list[tuple[Tensor, ...]]:
     """The same stretches of each."""
-    return list(zip(*(tensor.split(CHUNK) for tensor in tensors), strict=True))
-
-
-def matmul_precision(precision: Precision) -> AbstractContextManager[None]:
-    """Compute matrix products of the block in bfloat16, if so asked; sums and norms stay exact."""
-    return torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")
+    return list(zip(*(tensor.split(size) for tensor in tensors), strict=True))
 
 
 def _cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[Tensor, Tensor]:
@@ -407,38 +399,3 @@ class PositionWeights:
         drawn = np.random.default_rng(seed).integers(lengths)
         matrix[np.arange(len(rows)), drawn] = each * lengths
         return matrix
-
-
-PRIMITIVE_CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"  # in the environment
-PRIMITIVES = 256  # shapes of products, about 0.7 MB each; an update uses about 50
-BFLOAT16_FEATURES = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
-
-
-@cache
-def has_bfloat16() -> bool:
-    """Whether the processor has a unit for bfloat16."""
-    able = torch.cpu.get_capabilities()
-    return any(able.get(unit, False) for unit in BFLOAT16_FEATURES)
-
-
-def bound_primitive_cache() -> None:
-    """Let torch keep the code of fewer products in bfloat16, before it has made the first: each
-    shape has code of its own, and the shapes of batches are many."""
-    os.environ.setdefault(PRIMITIVE_CACHE, str(PRIMITIVES))
-
-
-def precision_of(config: TrainingConfig) -> Precision:
-    """What products are computed in here."""
-    if config.precision == "auto":
-        return "bfloat16" if has_bfloat16() else "float32"
-    return config.precision
-
-
-def check_precision(config: TrainingConfig) -> None:
-    """ConfigError where bfloat16 is asked of a processor that has no unit for it."""
-    if config.precision == "bfloat16" and not has_bfloat16():
-        raise ConfigError(
-            "training.precision = 'bfloat16': this processor has no unit for it and would only "
-            "lose time and accuracy",
-            remedy="set it to auto or float32",
-        )

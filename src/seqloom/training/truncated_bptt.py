@@ -22,9 +22,9 @@ from seqloom.training.loss import (
     Sums,
     backward_from_features,
     extend_factors,
-    matmul_precision,
     select_positions,
 )
+from seqloom.training.precision import matmul_precision
 from seqloom.training.scheduled_sampling import TargetFeed, feed_labels, feed_own_outputs
 
 __all__ = ["StreamState", "backward_truncated"]

@@ -97,6 +97,8 @@ const sl_kernels *sl_kernels_chosen(void) {
     return chosen;
 }
 
+const sl_training *sl_training_kernels(void) { return sl_kernels_chosen()->training; }
+
 const char *sl_chosen(void) { return sl_kernels_chosen()->name; }
 
 const char *sl_supported(void) {

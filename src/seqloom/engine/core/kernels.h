@@ -3,6 +3,7 @@
 #define SL_KERNELS_H
 
 #include "seqloom.h"
+#include "training_kernels.h"
 
 /* Rows that are multiplied: as floats, as bytes of which 128 is 0 with a scale for each row, or as
  * bfloat16, two bytes each. */
@@ -77,6 +78,7 @@ typedef struct {
                   float *left);
     void (*advance)(const sl_unit *unit, const float *sums, const float *made, const float *before,
                     float *after);
+    const sl_training *training; /* absent where there are no products of bfloat16 */
 } sl_kernels;
 
 extern const sl_kernels sl_kernels_plain;

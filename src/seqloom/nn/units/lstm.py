@@ -11,6 +11,7 @@ from torch.autograd.function import once_differentiable
 
 from seqloom.config import UNITS, LstmConfig
 from seqloom.nn.autograd_functions import apply_function
+from seqloom.nn.half_kernels import half_kernels, uses_half_kernels
 from seqloom.nn.modules import Dropout
 from seqloom.nn.units.initialization import (
     WeightInitialization,
@@ -85,7 +86,9 @@ class Lstm(Unit):
         """The output of every step, and the state after every step."""
         sums = self.project(inputs.transpose(0, 1))  # (T, R, 4D)
         recur = self.dropout(self.recur)
-        if torch.is_grad_enabled():
+        if sums.dtype == torch.bfloat16 and uses_half_kernels(sums, *state):
+            hidden, cell = _half_scan(recur, sums, state)
+        elif torch.is_grad_enabled():
             hidden, cell = apply_function(_Scan, sums, *state, matrix=recur)
         else:
             step = partial(_step, turned=transpose_weights(recur, sums.shape[0]))
@@ -158,6 +161,54 @@ class _Scan(torch.autograd.Function):
                 to_cell = torch.addcmul(to_cells[t - 1], to_cell, keep[t])
         to_recur = weight_gradient(flat, previous_states(hidden, hiddens), recur.dtype)
         return to_recur, flat, product(flat[0], recur), to_cell * keep[0]
+
+
+def _half_scan(recur: Tensor, sums: Tensor, state: UnitState) -> tuple[Tensor, Tensor]:
+    hidden, cell = (each.float().contiguous() for each in state)
+    with torch.autocast("cpu", enabled=False):
+        halved = recur.to(sums.dtype)
+        return _HalfScan.apply(halved, sums.contiguous(), hidden, cell)  # type: ignore[no-untyped-call]
+
+
+class _HalfScan(torch.autograd.Function):
+    """The same with products in bfloat16, and each step between them in one pass."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, recur: Tensor, sums: Tensor, hidden: Tensor, cell: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        (steps, rows, _), width = sums.shape, hidden.shape[1]
+        turned = transpose_weights(recur, steps)
+        gates = hidden.new_empty(sums.shape)
+        hiddens, cells, squashed = (hidden.new_empty(steps, rows, width) for _ in range(3))
+        halves = sums.new_empty(steps + 1, rows, width)
+        halves[0] = hidden
+        for t in range(steps):
+            read = (sums[t], halves[t] @ turned, cells[t - 1] if t else cell)
+            made = (gates[t], cells[t], squashed[t], hiddens[t], halves[t + 1])
+            half_kernels().lstm(*(each.data_ptr() for each in (*read, *made)), rows, width)
+        ctx.save_for_backward(cell, recur, halves, cells, gates, squashed)
+        return hiddens, cells
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, to_hiddens: Tensor, to_cells: Tensor
+    ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        cell, recur, halves, cells, gates, squashed = ctx.saved_tensors
+        rows, width = cell.shape
+        to_hidden, to_cell = to_hiddens[-1].contiguous(), to_cells[-1].clone()
+        deltas = torch.empty_like(gates, dtype=recur.dtype)  # (T, R, 4D)
+        for t in reversed(range(len(deltas))):
+            before = cells[t - 1] if t else cell
+            values = (gates[t], before, squashed[t], to_hidden, to_cell, deltas[t])
+            half_kernels().lstm_back(*(each.data_ptr() for each in values), rows, width)
+            to_hidden = (deltas[t] @ recur).float()
+            if t:
+                to_hidden += to_hiddens[t - 1]
+                to_cell += to_cells[t - 1]
+        to_recur = deltas.flatten(0, 1).t() @ halves[:-1].flatten(0, 1)
+        return to_recur, deltas, to_hidden, to_cell
 
 
 def _slopes(

@@ -1,0 +1,165 @@
+"""What lies between products in bfloat16, each computed in one pass by the compiled core.
+
+Sums of a residual stream stay in float32; what enters a product is made in bfloat16 at once.
+"""
+
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from seqloom.nn.half_kernels import half_kernels, uses_half_kernels
+
+__all__ = ["InputNorm", "add_dropped", "drop_floats", "half_losses", "relu_dropped"]
+
+ALL = 256  # values of 256 that are kept where nothing is dropped
+
+
+class InputNorm(nn.LayerNorm):
+    """Layer norm of what enters a product: its outputs are in bfloat16 where products are."""
+
+    def forward(self, input: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows D"]:
+        if input.dtype == torch.float32 and uses_half_kernels(input):
+            normed: Tensor = _Norm.apply(input, self.weight, self.bias, self.eps)  # type: ignore[no-untyped-call]
+            return normed
+        return super().forward(input)
+
+
+def drop_floats(values: Float[Tensor, "*shape"], kept: int) -> Float[Tensor, "*shape"] | None:
+    """Dropout that keeps so many of 256; None where the kernels do not do it."""
+    if values.dtype != torch.float32 or not uses_half_kernels(values):
+        return None
+    dropped: Tensor = _Drop.apply(values, kept)  # type: ignore[no-untyped-call]
+    return dropped
+
+
+def add_dropped(
+    values: Float[Tensor, "*shape"], change: Float[Tensor, "*shape"], kept: int
+) -> Float[Tensor, "*shape"] | None:
+    """Values and a change of which so many of 256 are kept; None where no kernel does it."""
+    fits = values.dtype == torch.float32 and change.dtype == torch.bfloat16 and kept < ALL
+    if not fits or not uses_half_kernels(values, change):
+        return None
+    total: Tensor = _AddDropped.apply(values, change, kept)  # type: ignore[no-untyped-call]
+    return total
+
+
+def relu_dropped(values: Float[Tensor, "*shape"], kept: int) -> Float[Tensor, "*shape"] | None:
+    """ReLU of which so many of 256 are kept; None where no kernel does it."""
+    if values.dtype != torch.bfloat16 or kept == ALL or not uses_half_kernels(values):
+        return None
+    found: Tensor = _ReluDropped.apply(values, kept)  # type: ignore[no-untyped-call]
+    return found
+
+
+def half_losses(
+    logits: Float[Tensor, "N V"],
+    targets: Int[Tensor, "N"],
+    factors: Float[Tensor, "N"],
+    smoothing: float,
+    divisor: float,
+) -> tuple[Float[Tensor, ""], Float[Tensor, "N"]] | None:
+    """The sum of smoothed cross-entropies times factors, and the targets' log-probabilities.
+
+    The gradient of the sum over the divisor takes the place of the logits; None where no kernel
+    does it.
+    """
+    fits = logits.dtype == torch.bfloat16 and factors.dtype == torch.float32
+    if not (fits and logits.is_contiguous() and uses_half_kernels(logits, targets)):
+        return None
+    losses, likelihoods = factors.new_empty(2, len(targets))
+    scaled = factors / divisor
+    tensors = (logits, targets.contiguous(), scaled, losses, likelihoods)
+    addresses = (each.data_ptr() for each in tensors)
+    half_kernels().loss(*addresses, len(targets), logits.shape[1], smoothing)
+    return (losses * factors).sum(), likelihoods
+
+
+def _seed() -> int:
+    """A seed from torch's generator."""
+    return int(torch.empty((), dtype=torch.int64).random_())
+
+
+class _Drop(Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, kept: int) -> Tensor:
+        ctx.drawn = _seed(), kept
+        return _drop(values, *ctx.drawn)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, change: Tensor) -> tuple[Tensor, None]:
+        return _drop(change, *ctx.drawn), None
+
+
+def _drop(values: Tensor, seed: int, kept: int) -> Tensor:
+    values = values.contiguous()
+    out = torch.empty_like(values)
+    half_kernels().drop(values.data_ptr(), out.data_ptr(), out.numel(), seed, kept)
+    return out
+
+
+class _AddDropped(Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, change: Tensor, kept: int) -> Tensor:
+        values, change = values.contiguous(), change.contiguous()
+        out, ctx.drawn = torch.empty_like(values), (_seed(), kept)
+        addresses = (each.data_ptr() for each in (values, change, out))
+        half_kernels().add(*addresses, out.numel(), *ctx.drawn)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, change: Tensor) -> tuple[Tensor, Tensor, None]:
+        change = change.contiguous()
+        out = torch.empty_like(change, dtype=torch.bfloat16)
+        half_kernels().add_back(change.data_ptr(), out.data_ptr(), out.numel(), *ctx.drawn)
+        return change, out, None
+
+
+class _ReluDropped(Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, kept: int) -> Tensor:
+        values = values.contiguous()
+        out, ctx.kept = torch.empty_like(values), kept
+        half_kernels().relu(values.data_ptr(), out.data_ptr(), out.numel(), _seed(), kept)
+        ctx.save_for_backward(out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, change: Tensor) -> tuple[Tensor, None]:
+        (after,) = ctx.saved_tensors
+        change = change.contiguous()
+        out = torch.empty_like(after)
+        addresses = (each.data_ptr() for each in (change, after, out))
+        half_kernels().relu_back(*addresses, out.numel(), ctx.kept)
+        return out, None
+
+
+class _Norm(Function):
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, gain: Tensor, bias: Tensor, epsilon: float) -> Tensor:
+        values = values.contiguous()
+        width = values.shape[-1]
+        out = torch.empty_like(values, dtype=torch.bfloat16)
+        means, slopes = values.new_empty(2, out.numel() // width)
+        addresses = (each.data_ptr() for each in (values, gain, bias, out, means, slopes))
+        half_kernels().norm(*addresses, len(means), width, epsilon)
+        ctx.save_for_backward(values, gain, means, slopes)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, change: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
+        values, gain, means, slopes = ctx.saved_tensors
+        change, out = change.contiguous(), torch.empty_like(values)
+        to_gain, to_bias = values.new_zeros(2, values.shape[-1])
+        tensors = (change, values, gain, means, slopes, out, to_gain, to_bias)
+        half_kernels().norm_back(
+            *(each.data_ptr() for each in tensors), len(means), values.shape[-1]
+        )
+        return out, to_gain, to_bias, None
