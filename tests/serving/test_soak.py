@@ -1,12 +1,14 @@
-"""RELIABILITY D8: a server that is asked for minutes does not grow."""
+"""RELIABILITY D8, D10: a server that is asked for minutes does not grow."""
 
 import os
 import resource
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,20 +19,33 @@ from tests.serving.support import Served
 pytestmark = pytest.mark.faults
 
 SECONDS = count(0, 300)
+MIXED_SECONDS = count(0, 1_800)
+WARM_UP = 60.0  # seconds that do not count
+MALFORMED = [b"", b"{", b"[[[[", b'{"inputs": 7}', b'{"inputs": ["a"], "n_best": 999999}', b"\xff"]
+Ask = Callable[[Served, int], None]
 
 
-def resident(process: int) -> float:
-    """Megabytes that a process and those that it began hold, each for itself."""
+class Sample(NamedTuple):
+    """What a server and the processes that it began hold at some second."""
+
+    second: float
+    megabytes: float
+    descriptors: int
+    threads: int
+
+
+def sample(process: int, second: float) -> Sample:
+    """What a process and those that it began hold, each for itself."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    every = [process, *map(int, children)]
-    pages = sum(int(Path(f"/proc/{one}/statm").read_text().split()[1]) for one in every)
-    return pages * resource.getpagesize() / 2**20
+    every = [Path(f"/proc/{each}") for each in (process, *map(int, children))]
+    pages = sum(int((one / "statm").read_text().split()[1]) for one in every)
+    descriptors = sum(len(list((one / "fd").iterdir())) for one in every)
+    threads = sum(len(list((one / "task").iterdir())) for one in every)
+    return Sample(second, pages * resource.getpagesize() / 2**20, descriptors, threads)
 
 
-@pytest.mark.skipif(SECONDS == 0, reason="takes five minutes; scripts/faults runs it")
-def test_memory_does_not_grow(tmp_path: Path) -> None:
-    """After a minute of warming up, less than 1 MB a minute, with processes that decode."""
-    run = make_run(tmp_path)
+def soak(run: Path, seconds: float, ask: Ask) -> list[Sample]:
+    """A sample a second of a server that eight clients ask, after it has warmed up."""
     command = [sys.executable, "-m", "seqloom", "serve", str(run), "--port", "0"]
     two = {**os.environ, "OMP_NUM_THREADS": "2"}
     with subprocess.Popen(
@@ -41,24 +56,62 @@ def test_memory_does_not_grow(tmp_path: Path) -> None:
         served = Served(None, port)  # type: ignore[arg-type]
         began, held = time.monotonic(), []
 
-        def ask(number: int) -> None:
-            while time.monotonic() < began + SECONDS:
-                if number % 3 == 2:
-                    served.events("1 2 3", search={"kind": "greedy"})
-                else:
-                    served.predict("4 2 1", "7", attention=True, alternatives=3)
+        def work(number: int) -> None:
+            while time.monotonic() < began + seconds:
+                ask(served, number)
 
         with ThreadPoolExecutor(8) as pool:
-            working = [pool.submit(ask, number) for number in range(8)]
-            while time.monotonic() < began + SECONDS:
+            working = [pool.submit(work, number) for number in range(8)]
+            while time.monotonic() < began + seconds:
                 time.sleep(1)
-                held.append((time.monotonic() - began, resident(process.pid)))
+                held.append(sample(process.pid, time.monotonic() - began))
             for each in working:
                 each.result()
         process.terminate()
         assert process.wait(60) == 0
-    late = [(at, size) for at, size in held if at > 60]
-    minutes = (late[-1][0] - late[0][0]) / 60
-    third = len(late) // 3
-    growth = sum(s for _, s in late[-third:]) / third - sum(s for _, s in late[:third]) / third
-    assert growth / (minutes * 2 / 3) < 1.0
+    return [each for each in held if each.second > WARM_UP]
+
+
+def growth(samples: list[Sample]) -> float:
+    """Megabytes a minute, from the first third to the last."""
+    third = len(samples) // 3
+    early, late = samples[:third], samples[-third:]
+    rise = sum(each.megabytes for each in late) - sum(each.megabytes for each in early)
+    return rise / third / ((samples[-1].second - samples[0].second) / 60 * 2 / 3)
+
+
+def ask_plainly(served: Served, number: int) -> None:
+    """Outputs, whole or as they are written."""
+    if number % 3 == 2:
+        served.events("1 2 3", search={"kind": "greedy"})
+    else:
+        served.predict("4 2 1", "7", attention=True, alternatives=3)
+
+
+def ask_anything(served: Served, number: int) -> None:
+    """The same, with searches of other kinds, other routes and malformed requests between."""
+    ask_plainly(served, number)
+    searches = [{"kind": "beam", "width": 4}, {"kind": "sample", "draws": 2}, {"kind": "greedy"}]
+    served.predict("2 1", search=searches[number % 3])
+    served.ask("GET", ["/v1/models", "/ready", "/metrics", "/none"][number % 4])
+    served.ask("POST", "/v1/predict", MALFORMED[number % len(MALFORMED)])
+
+
+@pytest.mark.skipif(SECONDS == 0, reason="takes five minutes; scripts/faults runs it")
+def test_memory_does_not_grow(tmp_path: Path) -> None:
+    """After a minute of warming up, less than 1 MB a minute, with processes that decode."""
+    assert growth(soak(make_run(tmp_path), SECONDS, ask_plainly)) < 1.0
+
+
+@pytest.mark.skipif(MIXED_SECONDS == 0, reason="takes half an hour; scripts/faults runs it")
+def test_nothing_grows_in_half_an_hour(tmp_path: Path) -> None:
+    """D10: memory by less than 0.2 MB a minute, descriptors and threads not at all."""
+    samples = soak(make_run(tmp_path), MIXED_SECONDS, ask_anything)
+    assert growth(samples) < 0.2
+    third = len(samples) // 3
+    for name in ("descriptors", "threads"):
+        early, late = (
+            max(getattr(each, name) for each in part)
+            for part in (samples[:third], samples[-third:])
+        )
+        assert late <= early

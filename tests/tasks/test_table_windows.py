@@ -11,8 +11,7 @@ from seqloom.api.evaluate import evaluate
 from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.config import DataConfig
-from seqloom.data import Report, read_rows
-from seqloom.data.survey import TailSplit, hold_out, survey
+from seqloom.data import Report, TailSplit, hold_out, read_rows, survey
 from seqloom.errors import ConfigError, DataError
 
 HEADER = "time,x,y,event,note\n"

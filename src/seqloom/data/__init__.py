@@ -9,6 +9,7 @@ from seqloom.data.batches import (
     padding_share,
 )
 from seqloom.data.blocks.building import CorpusPlan, build_corpora
+from seqloom.data.blocks.splits import Split, TailSplit
 from seqloom.data.corpus import Batch, Corpus
 from seqloom.data.encoding import Columns, fingerprint, usable_rows
 from seqloom.data.identity import DataIdentity, compare_data, identify_data
@@ -23,9 +24,7 @@ from seqloom.data.stream_batches import Chunk, StreamBatches
 from seqloom.data.survey import (
     Distribution,
     Overlap,
-    Split,
     Survey,
-    TailSplit,
     hold_out,
     overlap,
     survey,

@@ -11,19 +11,19 @@ order of rows. Of a stream of text the end is held out, so that the rest is stil
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import NamedTuple, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from seqloom.config import ColumnStatistics, DataConfig, Facts
-from seqloom.data.blocks.rows import BlockRows, BlockSource, RowBlock
+from seqloom.data.blocks.rows import BlockSource, RowBlock
 from seqloom.data.blocks.sample import RowSample, SampledRow
+from seqloom.data.blocks.splits import Split, TailSplit, split_key
 from seqloom.data.memory_rows import Data
-from seqloom.data.table import Row, is_stream
+from seqloom.data.table import is_stream
 from seqloom.data.table_windows import shared_windows
 from seqloom.fields import split_turns, split_words
 from seqloom.hashing import (
@@ -33,7 +33,6 @@ from seqloom.hashing import (
     choose_hashes,
     count_repeats,
     hash_texts,
-    text_hash,
 )
 from seqloom.parallel import JobEnd, process_blocks
 from seqloom.randomness import key
@@ -42,16 +41,14 @@ from seqloom.readers.report import Report
 __all__ = [
     "Distribution",
     "Overlap",
-    "Split",
     "Survey",
-    "TailSplit",
     "hold_out",
     "overlap",
-    "split_key",
     "survey",
 ]
 
 SAMPLE = 100_000
+COMPARED = 10_000  # rows of the sample at most, whose two texts are compared
 RARE = (2, 3, 5, 10)  # times, below which a word may be rare
 COPIED, COPIED_ROWS = 0.8, 0.01  # shares of rare words that are copies, and of rows that have one
 
@@ -216,7 +213,7 @@ def _describe(
         ),
         strict=True,
     )
-    columns = _each_column(rows, config)
+    columns = _each_column(rows, config, sides[0])
     target = replace(sides[1], source_overlap=_spelt_share(columns))
     several = columns if config.columns else ()
     return Survey(
@@ -252,16 +249,6 @@ def overlap(data: Survey, other: Survey) -> Overlap:
     )
 
 
-def split_key(source: str, target: str, config: DataConfig) -> str:
-    """What tells a row from others: its source, or all of it where sources come back by nature.
-
-    Histories tell by their first turn, so that the replies of a dialog stay together.
-    """
-    if config.turns and config.split == "source":
-        return split_turns(source)[0]
-    return source if source and config.split == "source" else f"{source}\0{target}"
-
-
 def _is_split_by_source(config: DataConfig) -> bool:
     """Whether what tells rows apart is the whole of their source."""
     return bool(config.source) and config.split == "source" and not config.turns
@@ -273,17 +260,30 @@ def _source_text(source: str, config: DataConfig) -> str:
 
 
 def _each_column(
-    rows: Sequence[tuple[str, str]], config: DataConfig
+    rows: Sequence[tuple[str, str]], config: DataConfig, whole: ColumnStatistics
 ) -> tuple[ColumnStatistics, ...]:
-    """The statistics of each source column, and how much of it is in the target too."""
-    cells = [split_turns(source) if config.columns else [source] for source, _ in rows]
+    """The statistics of each source column, and how much of it is in the target too; `whole` are
+    those of all columns together."""
+    some = rows[:: -(-len(rows) // COMPARED)]
+    if not config.columns:
+        return (replace(whole, target_overlap=_mean_overlap(some)),)
     found = []
-    for texts in zip(*cells, strict=True):
+    for texts, few in zip(_by_column(rows), _by_column(some), strict=True):
         characters = sum(map(len, texts)) / len(texts)
-        shares = [_pair_overlap(text, row[1]) for text, row in zip(texts, rows, strict=True)]
         statistics, _ = _column_statistics(texts, characters)
-        found.append(replace(statistics, target_overlap=sum(shares) / len(shares)))
+        pairs = [(text, row[1]) for text, row in zip(few, some, strict=True)]
+        found.append(replace(statistics, target_overlap=_mean_overlap(pairs)))
     return tuple(found)
+
+
+def _by_column(rows: Sequence[tuple[str, str]]) -> list[tuple[str, ...]]:
+    """The texts of each source column."""
+    return list(zip(*(split_turns(source) for source, _ in rows), strict=True))
+
+
+def _mean_overlap(pairs: Sequence[tuple[str, str]]) -> float:
+    """The mean of `_pair_overlap`."""
+    return sum(_pair_overlap(*pair) for pair in pairs) / len(pairs)
 
 
 def _spelt_share(columns: Iterable[ColumnStatistics]) -> float:
@@ -340,83 +340,6 @@ def _column_statistics(
     return ColumnStatistics(
         mean_characters, spread.mean, gaps, *distinct, rows, has_capitals=capitals
     ), spread
-
-
-@dataclass(frozen=True)
-class Split:
-    """The hashes of what is held out: sources or, as `data.split` says, rows."""
-
-    holdout: frozenset[int]
-    config: DataConfig
-
-    def is_valid(self, row: Row) -> bool:
-        """Whether a row is held out."""
-        return text_hash(split_key(row.source, row.target, self.config)) in self.holdout
-
-    def train_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Which rows of a block are not held out."""
-        return ~self.valid_mask(rows)
-
-    def valid_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Which rows of a block are held out."""
-        pairs = zip(rows.sources, rows.targets, strict=True)
-        hashes = hash_texts(split_key(source, target, self.config) for source, target in pairs)
-        return np.isin(hashes, np.fromiter(self.holdout, np.uint64, len(self.holdout)))
-
-    def train(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows to learn from."""
-        return (row for row in rows if not self.is_valid(row))
-
-    def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows held out."""
-        return (row for row in rows if self.is_valid(row))
-
-
-@dataclass(frozen=True)
-class TailSplit:
-    """The end of a stream is held out, from a row on that is counted from 0.
-
-    So many rows before it are left out, since they are in part the same.
-    """
-
-    start: int
-    rows: int
-    apart: int = 0
-
-    @property
-    def holdout(self) -> frozenset[int]:
-        """The numbers of the rows held out."""
-        return frozenset(range(self.start, self.rows))
-
-    @property
-    def train_mask(self) -> Callable[[BlockRows], NDArray[np.bool_]]:
-        """A function that says of blocks in order which of their rows to learn from."""
-        return self._mask(0, max(1, self.start - self.apart))
-
-    @property
-    def valid_mask(self) -> Callable[[BlockRows], NDArray[np.bool_]]:
-        """The same of rows that are held out."""
-        return self._mask(self.start, self.rows)
-
-    @staticmethod
-    def _mask(first: int, end: int) -> Callable[[BlockRows], NDArray[np.bool_]]:
-        seen = 0
-
-        def choose(rows: BlockRows) -> NDArray[np.bool_]:
-            nonlocal seen
-            numbers = np.arange(seen, seen + len(rows))
-            seen += len(rows)
-            return (first <= numbers) & (numbers < end)
-
-        return choose
-
-    def train(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows to learn from."""
-        return islice(rows, max(1, self.start - self.apart))
-
-    def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows held out."""
-        return islice(rows, self.start, None)
 
 
 def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | TailSplit:

@@ -1,0 +1,103 @@
+"""Which rows are held out: by their hashes, or at the end of a stream."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.config import DataConfig
+from seqloom.data.blocks.rows import BlockRows
+from seqloom.data.table import Row
+from seqloom.fields import split_turns
+from seqloom.hashing import hash_texts, text_hash
+
+__all__ = ["Split", "TailSplit", "split_key"]
+
+
+def split_key(source: str, target: str, config: DataConfig) -> str:
+    """What tells a row from others: its source, or all of it where sources come back by nature.
+
+    Histories tell by their first turn, so that the replies of a dialog stay together.
+    """
+    if config.turns and config.split == "source":
+        return split_turns(source)[0]
+    return source if source and config.split == "source" else f"{source}\0{target}"
+
+
+@dataclass(frozen=True)
+class Split:
+    """The hashes of what is held out: sources or, as `data.split` says, rows."""
+
+    holdout: frozenset[int]
+    config: DataConfig
+
+    def is_valid(self, row: Row) -> bool:
+        """Whether a row is held out."""
+        return text_hash(split_key(row.source, row.target, self.config)) in self.holdout
+
+    def train_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
+        """Which rows of a block are not held out."""
+        return ~self.valid_mask(rows)
+
+    def valid_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
+        """Which rows of a block are held out."""
+        pairs = zip(rows.sources, rows.targets, strict=True)
+        hashes = hash_texts(split_key(source, target, self.config) for source, target in pairs)
+        return np.isin(hashes, np.fromiter(self.holdout, np.uint64, len(self.holdout)))
+
+    def train(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows to learn from."""
+        return (row for row in rows if not self.is_valid(row))
+
+    def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows held out."""
+        return (row for row in rows if self.is_valid(row))
+
+
+@dataclass(frozen=True)
+class TailSplit:
+    """The end of a stream is held out, from a row on that is counted from 0.
+
+    So many rows before it are left out, since they are in part the same.
+    """
+
+    start: int
+    rows: int
+    apart: int = 0
+
+    @property
+    def holdout(self) -> frozenset[int]:
+        """The numbers of the rows held out."""
+        return frozenset(range(self.start, self.rows))
+
+    @property
+    def train_mask(self) -> Callable[[BlockRows], NDArray[np.bool_]]:
+        """A function that says of blocks in order which of their rows to learn from."""
+        return self._mask(0, max(1, self.start - self.apart))
+
+    @property
+    def valid_mask(self) -> Callable[[BlockRows], NDArray[np.bool_]]:
+        """The same of rows that are held out."""
+        return self._mask(self.start, self.rows)
+
+    @staticmethod
+    def _mask(first: int, end: int) -> Callable[[BlockRows], NDArray[np.bool_]]:
+        seen = 0
+
+        def choose(rows: BlockRows) -> NDArray[np.bool_]:
+            nonlocal seen
+            numbers = np.arange(seen, seen + len(rows))
+            seen += len(rows)
+            return (first <= numbers) & (numbers < end)
+
+        return choose
+
+    def train(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows to learn from."""
+        return islice(rows, max(1, self.start - self.apart))
+
+    def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """The rows held out."""
+        return islice(rows, self.start, None)
