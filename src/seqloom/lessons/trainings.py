@@ -63,8 +63,8 @@ def learn_seeds(
 
 def share_words(shares: Sequence[float]) -> str:
     """Shares of several seeds as their mean and, in brackets, the smallest and the largest."""
-    mean = sum(shares) / len(shares)
-    return f"{mean:.0%} ({min(shares):.0%}–{max(shares):.0%})"
+    mean = f"{sum(shares) / len(shares):.0%}"
+    return mean + f" ({min(shares):.0%}–{max(shares):.0%})" * (len(shares) > 1)
 
 
 def share_correct(outputs: Sequence[str], pairs: Sequence[tuple[str, str]]) -> float:
