@@ -8,8 +8,16 @@ their own in the folder that SEQLOOM_PEERS names; OpenNMT-py, for one, is put th
     peers/onmt/bin/pip install --no-deps OpenNMT-py
     peers/onmt/bin/pip install configargparse pyonmttok pyyaml sentencepiece sacrebleu rapidfuzz \\
         tensorboard flask waitress spacy pyahocorasick fasttext-wheel
+
+and eole, its successor, by the same with `--no-deps eole==0.6.4` and
+
+    peers/eole/bin/pip install configargparse fasttext-wheel huggingface_hub datasets numpy \\
+        pandas protobuf pyahocorasick pyonmttok pyyaml rapidfuzz rich sacrebleu safetensors six \\
+        sentencepiece spacy subword-nmt tensorboard tokenizers torch-optimi pydantic uvicorn \\
+        fastapi waitress aiohttp
 """
 
+import json
 import os
 import re
 import subprocess
@@ -23,7 +31,7 @@ from sentencepiece import SentencePieceProcessor
 
 from seqloom.config import Overrides, merge
 
-__all__ = ["MODELS", "OpenNMT", "data", "options", "peer", "trusting"]
+__all__ = ["MODELS", "Eole", "OpenNMT", "data", "options", "peer", "trusting"]
 
 SUBWORDS = 8_000
 BATCH = 4_096  # positions a side
@@ -82,6 +90,19 @@ OPENNMT: dict[str, dict[str, Any]] = {
         "global_attention": "general",
         "input_feed": 1,
     },
+}
+
+
+SIDES = (("src", "source"), ("tgt", "target"))
+EOLE: dict[str, Any] = {
+    "architecture": "transformer",
+    "layers": 3,
+    "hidden_size": 256,
+    "transformer_ff": 1_024,
+    "heads": 4,
+    "share_embeddings": True,
+    "share_decoder_embeddings": True,
+    "embeddings": {"word_vec_size": 256, "position_encoding_type": "SinusoidalInterleaved"},
 }
 
 
@@ -191,3 +212,58 @@ class OpenNMT:
     def reports(self, log: str) -> Sequence[Report]:
         """Each report of progress in a log."""
         return [Report(int(s), float(v), float(t)) for s, v, t in self.PROGRESS.findall(log)]
+
+
+class Eole(OpenNMT):
+    """eole on the same files, for the Transformer."""
+
+    PROGRESS = re.compile(r"Step +(\d+)/.*?; +[\d.]+/ *([\d.]+) tok/s; +(\d+) sec")
+
+    def train(self, updates: int, settings: dict[str, Any]) -> tuple[list[Report], list[float]]:
+        """Train in float32; its speed as it went."""
+        corpora = {
+            name: {f"path_{short}": str(self.folder / f"{part}.{side}") for short, side in SIDES}
+            for name, part in (("multi30k", "train"), ("valid", "val"))
+        }
+        vocabulary = str(self.folder / "vocabulary.source")
+        training = {
+            "model_path": str(self.folder / "model"),
+            "world_size": 1,
+            "gpu_ranks": [],
+            "batch_type": "tokens",
+            "batch_size": BATCH,
+            "batch_size_multiple": 1,
+            "bucket_size": 32_768,
+            "normalization": "tokens",
+            "compute_dtype": "fp32",
+            "dropout": [0.1],
+            "attention_dropout": [0.1],
+            "label_smoothing": 0.1,
+            "param_init_method": "xavier_uniform",
+            "train_steps": updates,
+            "valid_steps": 10 * updates,
+            "save_checkpoint_steps": 10 * updates,
+            **settings,
+        }
+        chosen = {
+            "seed": 1,
+            "overwrite": True,
+            "report_every": 10,
+            "share_vocab": True,
+            "src_vocab": vocabulary,
+            "tgt_vocab": vocabulary,
+            "data": corpora,
+            "training": training,
+            "model": EOLE,
+        }
+        path = self.folder / "eole.json"  # which is YAML too
+        path.write_text(json.dumps(chosen, indent=1))
+        done = subprocess.run(
+            [str(peer("eole") / "eole"), "train", "-config", str(path)],
+            check=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        (self.folder / "eole.txt").write_text(done.stdout)
+        return self.reports(done.stdout), []
