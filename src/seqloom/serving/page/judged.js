@@ -90,7 +90,7 @@ function table(forecast) {
     ...names.flatMap((name) => [forecast.mean[name], ...shares.map((share) => forecast.quantiles[share][name])])
       .map((values) => element("td", { className: "number", textContent: short(values[step]) }))));
   return element("details", {}, element("summary", { textContent: "As a table" }),
-    element("div", { className: "view" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
+    element("div", { className: "scroller", tabIndex: 0, role: "group", ariaLabel: "The forecast as a table" }, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows))));
 }
 
 // What came after a window, column by column, from the reference of its row; steps are parted by semicolons.
