@@ -27,6 +27,7 @@ from foundation import RESULTS, ROOT, SEQLOOM, surroundings, write_between
 PAGE = ROOT / "docs" / "scale.md"
 FILE = RESULTS / "rows.json"
 MARKS = ("<!-- written by bench/rows.py -->", "<!-- end of rows -->")
+CORES = 2
 WORDS, VOCABULARY, DIFFERENT = 12, 50_000, 100_000
 SAMPLED_EVERY = 0.5  # seconds between two looks at memory
 PHASES = {
@@ -55,7 +56,7 @@ def pairs(rows: int) -> Iterator[str]:
 
 
 def prepare_here(data: str, unit: str) -> None:
-    """Prepare a training up to its first update; the seconds of each phase to standard output."""
+    """Prepare a training up to its first update; prints the processor seconds of each phase."""
     from seqloom.api.train import train
     from seqloom.runs.progress import Plan, SilentObserver
 
@@ -67,10 +68,10 @@ def prepare_here(data: str, unit: str) -> None:
 
         def on_message(self, sentence: str) -> None:
             if sentence in PHASES:
-                self.began.append((PHASES[sentence], time.perf_counter()))
+                self.began.append((PHASES[sentence], used_processor()))
 
         def on_start(self, plan: Plan) -> None:
-            self.began.append(("end", time.perf_counter()))
+            self.began.append(("end", used_processor()))
             following = zip(self.began, self.began[1:], strict=False)
             print(json.dumps({name: later - start for (name, start), (_, later) in following}))
             raise SystemExit
@@ -79,6 +80,12 @@ def prepare_here(data: str, unit: str) -> None:
     options = {"source": column, "target": column, "training": {"updates": 1}}
     with tempfile.TemporaryDirectory(prefix="seqloom-", dir=Path(data).parent) as folder:
         train(data, Path(folder) / "run", options=options, watch=Phases())
+
+
+def used_processor() -> float:
+    """Seconds of processor that this process has used, and those it has waited for."""
+    kinds = resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN
+    return sum(used.ru_utime + used.ru_stime for used in map(resource.getrusage, kinds))
 
 
 def used_memory(process: int) -> int:
@@ -114,20 +121,20 @@ def measure(command: list[str]) -> dict[str, Any]:
 def table(results: dict[str, dict[str, Any]]) -> list[str]:
     """A row for each command."""
     lines = [
-        "| | rows | survey, rows/s | vocabulary, s | encoding, rows/s | all, s | processor, s "
-        "| memory, GB | load |",
+        "| | rows | survey, rows/s | vocabulary, s | encoding, rows/s | processor, s | seconds "
+        "| load | memory, GB |",
         "| --- " * 9 + "|",
     ]
     for each in sorted(results.values(), key=lambda each: (each["rows"], each["name"])):
         rows, phases = each["rows"], each.get("phases", {})
         cells = [
-            f"{rows / phases['survey']:,.0f}" if phases else "",
+            f"{CORES * rows / phases['survey']:,.0f}" if phases else "",
             f"{phases['vocabulary']:.0f}" if phases else "",
-            f"{rows / phases['encoding']:,.0f}" if phases else "",
-            f"{each['seconds']:.0f}",
+            f"{CORES * rows / phases['encoding']:,.0f}" if phases else "",
             f"{each['busy']:.0f}",
-            f"{each['peak'] / 1e9:.2f}",
+            f"{each['seconds']:.0f}",
             f"{each['load']:.0f}",
+            f"{each['peak'] / 1e9:.2f}",
         ]
         lines.append(f"| {each['name']} | {rows:,} | {' | '.join(cells)} |")
     return lines
@@ -139,8 +146,9 @@ def keep(results: dict[str, dict[str, Any]]) -> None:
     FILE.write_text(json.dumps({"surroundings": around, "results": results}, indent=1) + "\n")
     where = (
         f"`python bench/rows.py`, {around['date']}, {around['cores']} cores of "
-        f"{around['processor']}; pairs of {WORDS} words each; a load above 2 means that others "
-        "used the machine, so that processor seconds tell more than rates:"
+        f"{around['processor']}; pairs of {WORDS} words each. Rates are those of {CORES} cores by "
+        "processor time, reading included; the seconds also depend on who else used the machine, "
+        "which the load tells:"
     )
     write_between(MARKS, ["", where, "", *table(results), ""], PAGE)
 
