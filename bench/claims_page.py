@@ -124,7 +124,7 @@ def lengths(results: Results) -> list[str]:
     names = {"letters": ("strings copied", "letters", "exact match, %"),
              "sentences": ("phrases into French", "words", "BLEU")}  # fmt: skip
     bins = {"letters": ("3–4", "5–6", "7–8", "9–10", "11–12"),
-            "sentences": ("3", "7", "11", "15")}  # fmt: skip
+            "sentences": ("7", "11", "15")}  # fmt: skip
 
     def by_length(part: str, setting: str) -> list[Interval]:
         score = parts[part]
