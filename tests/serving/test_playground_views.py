@@ -73,27 +73,32 @@ def test_attention_in_full(browser: Any, served: Served, width: int, height: int
         pick(page, "From", "cross")
 
 
-@pytest.mark.parametrize("method", ["gradient", "integrated", "erasure"])
-def test_what_mattered_on_demand(browser: Any, served: Served, method: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "size"), [("gradient", SIZES[0]), ("integrated", SIZES[1]), ("erasure", SIZES[1])]
+)
+def test_what_mattered_on_demand(
+    browser: Any, served: Served, method: str, size: tuple[int, int]
+) -> None:
     """What speaks against an output has another colour than what speaks for it."""
     page = Page(browser, served)
-    for model in ("first", "mood"):
-        page.choose(model)
-        page.write("a" if model == "first" else "red old sun")
-        page.view("heat")
-        pick(page, "Show", method)
-        against, every = page.all("#view .cell.against"), page.all("#view .cell")
-        body: dict[str, Any] = {"model": model, "show": "attribution", "method": method}
-        if model == "first":
-            (output,) = served.predict("a").json["outputs"]
-            body |= {"input": "a", "tokens": [each["text"] for each in output["tokens"]]}
-        else:
-            body |= {"input": "red old sun"}
-        found = served.ask("POST", "/v1/look", body).json["look"]
-        own = [weight for row in found["weights"] for weight in row[: len(found["source"])]]
-        assert len(every) == len(own)
-        assert len(against) == sum(weight < 0 for weight in own)
-        pick(page, "Show", "attention")
+    with page.on_screen(*size):
+        for model in ("first", "mood"):
+            page.choose(model)
+            page.write("a" if model == "first" else "red old sun")
+            page.view("heat")
+            pick(page, "Show", method)
+            against, every = page.all("#view .cell.against"), page.all("#view .cell")
+            body: dict[str, Any] = {"model": model, "show": "attribution", "method": method}
+            if model == "first":
+                (output,) = served.predict("a").json["outputs"]
+                body |= {"input": "a", "tokens": [each["text"] for each in output["tokens"]]}
+            else:
+                body |= {"input": "red old sun"}
+            found = served.ask("POST", "/v1/look", body).json["look"]
+            own = [weight for row in found["weights"] for weight in row[: len(found["source"])]]
+            assert len(every) == len(own)
+            assert len(against) == sum(weight < 0 for weight in own)
+            pick(page, "Show", "attention")
 
 
 @pytest.mark.parametrize(("width", "height"), SIZES)
@@ -286,53 +291,62 @@ def test_a_recurrent_model_step_by_step(
         assert f"{100 * share:.{1 if share < 0.1 else 0}f} %" in page.one("#view").text
 
 
-def test_a_transformer_step_by_step(browser: Any, served: Served) -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_transformer_step_by_step(browser: Any, served: Served, size: tuple[int, int]) -> None:
     """The guess of each layer at each step, the norm of its stream, and a head switched off."""
     page = Page(browser, served)
-    page.write("cab")
-    page.view("steps")
-    until(lambda: page.all("#view .lens"))
-    (output,) = served.predict("cab").json["outputs"]
-    tokens = [each["text"] for each in output["tokens"]]
-    body: dict[str, Any] = {"input": "cab", "tokens": tokens, "show": "steps"}
-    found = served.ask("POST", "/v1/look", body).json["look"]
-    guesses = [each.text for each in page.all("#view .lens td[title]")]
-    assert len(guesses) == len(tokens)
-    assert f"{found['norms']['decoder'][0][0]:.2f}" in page.one("#view .norms").text
-    button = next(each for each in page.all(".switches button") if each.text == "head 1")
-    button.click()
-    until(lambda: page.all("#view .follows"))
-    body["off"] = [{"of": "cross", "layer": 1, "head": 1}]
-    follows = served.ask("POST", "/v1/look", body).json["look"]["follows"]["text"]
-    assert page.one("#view .follows").text.split() == follows.split()
-    next(each for each in page.all(".switches button") if each.text.endswith("×")).click()
-    until(lambda: not page.all("#view .follows"))
+    with page.on_screen(*size):
+        page.write("cab")
+        page.view("steps")
+        until(lambda: page.all("#view .lens"))
+        (output,) = served.predict("cab").json["outputs"]
+        tokens = [each["text"] for each in output["tokens"]]
+        body: dict[str, Any] = {"input": "cab", "tokens": tokens, "show": "steps"}
+        found = served.ask("POST", "/v1/look", body).json["look"]
+        guesses = [each.text for each in page.all("#view .lens td[title]")]
+        assert len(guesses) == len(tokens)
+        assert f"{found['norms']['decoder'][0][0]:.2f}" in page.one("#view .norms").text
+        button = next(each for each in page.all(".switches button") if each.text == "head 1")
+        button.click()
+        until(lambda: page.all("#view .follows"))
+        body["off"] = [{"of": "cross", "layer": 1, "head": 1}]
+        follows = served.ask("POST", "/v1/look", body).json["look"]["follows"]["text"]
+        assert page.one("#view .follows").text.split() == follows.split()
+        next(each for each in page.all(".switches button") if each.text.endswith("×")).click()
+        until(lambda: not page.all("#view .follows"))
 
 
-def test_a_word_is_changed_and_an_output_forced(browser: Any, served: Served) -> None:
+@pytest.mark.parametrize("size", SIZES)
+def test_a_word_is_changed_and_an_output_forced(
+    browser: Any, served: Served, size: tuple[int, int]
+) -> None:
     page = Page(browser, served)
-    page.choose("lstm")
-    page.write("cab")
-    page.view("steps")
-    until(lambda: page.all("#view .grid"))
-    step_to(page, 0)
-    choices = page.all("#view button.other")
-    wanted = choices[1].text.splitlines()[0]
-    browser.execute_script("document.getElementById('result').dataset.state = ''")
-    choices[1].click()
-    page.wait()
-    assert page.tokens[0].strip() == wanted.strip("␣")
-    pick(page, "Part", "encoder layer 1 forward")
-    step_to(page, 1)
-    until(lambda: "reads a" in page.one("#view output").text)
-    field = page.one("#view form input")
-    field.clear()
-    field.send_keys("b")
-    browser.execute_script("document.getElementById('result').dataset.state = ''")
-    page.one("#view form button").click()
-    page.wait()
-    assert page.one("#source").get_property("value") == "cbb"
-    pick(page, "Part", "decoder layer 1 forward")
+    with page.on_screen(*size):
+        page.choose("lstm")
+        page.write("cab")
+        page.view("steps")
+        until(lambda: page.all("#view .grid"))
+        step_to(page, 0)
+        choices = page.all("#view button.other")
+        wanted = choices[1].text.splitlines()[0]
+        browser.execute_script("document.getElementById('result').dataset.state = ''")
+        choices[1].click()
+        page.wait()
+        assert page.tokens[0].strip() == wanted.strip("␣")
+        until(lambda: page.all("#view .diagram .now"))
+        step_to(page, 0)
+        assert wanted in [each.text for each in page.all("#view .diagram .now")]
+        pick(page, "Part", "encoder layer 1 forward")
+        step_to(page, 1)
+        until(lambda: "reads a" in page.one("#view output").text)
+        field = page.one("#view form input")
+        field.clear()
+        field.send_keys("b")
+        browser.execute_script("document.getElementById('result').dataset.state = ''")
+        page.one("#view form button").click()
+        page.wait()
+        assert page.one("#source").get_property("value") == "cbb"
+        pick(page, "Part", "decoder layer 1 forward")
 
 
 LIT = """const lit = [...document.querySelectorAll("#view .diagram .arrow")].map(
@@ -355,7 +369,7 @@ def says(page: Page, words: str) -> bool:
 @pytest.mark.parametrize(("width", "height"), SIZES)
 def test_the_net_beside_the_steps(browser: Any, served: Served, width: int, height: int) -> None:
     """S9: at each step the edges into its values are lit and no others, and its boxes are in sight;
-    with every head off, what was attended to counts no more; a forced token stands in its box."""
+    with every head off, what was attended to counts no more."""
     page = Page(browser, served)
     with page.on_screen(width, height):
         page.write("a")

@@ -115,15 +115,17 @@ def test_writing_while_typing(page: Page, served: Served) -> None:
     assert page.all("#result[data-state=done]") == []
 
 
-def test_the_output_is_copied_as_it_is(page: Page, served: Served) -> None:
-    page.write("abc")
-    (output,) = served.predict("abc").json["outputs"]
-    assert copied(page, "#copy") == output["text"]
-    selected = page.browser.execute_script(
-        "getSelection().selectAllChildren(document.getElementById('text'));"
-        "return String(getSelection())"
-    )
-    assert selected.strip() == output["text"]
+@pytest.mark.parametrize("size", SIZES)
+def test_the_output_is_copied_as_it_is(page: Page, served: Served, size: tuple[int, int]) -> None:
+    with page.on_screen(*size):
+        page.write("abc")
+        (output,) = served.predict("abc").json["outputs"]
+        assert copied(page, "#copy") == output["text"]
+        selected = page.browser.execute_script(
+            "getSelection().selectAllChildren(document.getElementById('text'));"
+            "return String(getSelection())"
+        )
+        assert selected.strip() == output["text"]
 
 
 def test_the_visit_is_a_list_to_go_back_in(page: Page) -> None:
@@ -140,28 +142,32 @@ def test_the_visit_is_a_list_to_go_back_in(page: Page) -> None:
     assert page.tokens == before
 
 
-def test_a_choice_is_marked_undone_and_in_the_link(page: Page, served: Served) -> None:
-    page.write("abc")
-    before = page.tokens
-    page.all("#text .token")[0].click()
-    until(lambda: page.all("#others .other"))
-    again(page)
-    page.all("#others .other:not([disabled])")[1].click()
-    page.wait()
-    forced = page.tokens
-    assert page.all("#text .token")[0].get_attribute("class") == "token chosen"
-    page.view("best")
-    link = page.browser.current_url.partition("#")[2]
-    assert json.loads(unquote(link))["begun"]
-    other = Page(page.browser, served, hash_=f"#{link}")
-    other.wait()
-    assert other.tokens == forced
-    assert other.one("#tab-best").get_attribute("aria-selected") == "true"
-    again(other)
-    other.one("#undo").click()
-    other.wait()
-    assert other.tokens == before
-    assert not other.one("#undo").is_displayed()
+@pytest.mark.parametrize("size", SIZES)
+def test_a_choice_is_marked_undone_and_in_the_link(
+    page: Page, served: Served, size: tuple[int, int]
+) -> None:
+    with page.on_screen(*size):
+        page.write("abc")
+        before = page.tokens
+        page.all("#text .token")[0].click()
+        until(lambda: page.all("#others .other"))
+        again(page)
+        page.all("#others .other:not([disabled])")[1].click()
+        page.wait()
+        forced = page.tokens
+        assert page.all("#text .token")[0].get_attribute("class") == "token chosen"
+        page.view("best")
+        link = page.browser.current_url.partition("#")[2]
+        assert json.loads(unquote(link))["begun"]
+        other = Page(page.browser, served, hash_=f"#{link}")
+        other.wait()
+        assert other.tokens == forced
+        assert other.one("#tab-best").get_attribute("aria-selected") == "true"
+        again(other)
+        other.one("#undo").click()
+        other.wait()
+        assert other.tokens == before
+        assert not other.one("#undo").is_displayed()
 
 
 def test_escape_and_the_tab_order(page: Page) -> None:
