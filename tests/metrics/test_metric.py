@@ -10,6 +10,8 @@ from seqloom.metrics import (
     NO_INTERVAL,
     Direction,
     Predictions,
+    Score,
+    baseline_ahead,
     lower_is_better,
     metrics_for,
     score_all,
@@ -119,3 +121,20 @@ def test_plain_values() -> None:
     }
     with_interval = target_scores("label", ["a", "b"], ["a", "a"])[0].as_dict()
     assert (with_interval["low"], with_interval["high"]) == (0, 100)
+
+
+def test_the_best_baseline_ahead_is_named_with_what_to_try() -> None:
+    """By the first score that it shares with the model, in that score's own direction."""
+
+    def score(name: str, value: float, direction: Direction) -> Score:
+        return Score(name, value, NO_INTERVAL, "", direction, 2)
+
+    reached = {
+        "worse": [score("MSE", 0.5, Direction.LOWER)],
+        "better": [score("other", 9.0, Direction.LOWER), score("MSE", 0.3, Direction.LOWER)],
+        "best": [score("MSE", 0.2, Direction.LOWER), score("R²", 0.0, Direction.HIGHER)],
+    }
+    said = baseline_ahead({"R²": 0.6, "MSE": 0.4}, reached)
+    assert said.startswith("the baseline 'best' is ahead: MSE 0.20 against 0.40; give more rows")
+    assert baseline_ahead({"R²": 0.6, "MSE": 0.2}, reached) == ""
+    assert baseline_ahead({"BLEU": 1.0}, reached) == ""

@@ -91,6 +91,20 @@ def test_a_run_begins_with_the_best_linear_forecast(preset: str, tmp_path: Path)
         assert validations[0].scores["MSE"] == pytest.approx(errors[best], rel=1e-4)
 
 
+def test_a_run_that_a_simple_forecast_beats_says_so(tmp_path: Path) -> None:
+    """When training ends and in evaluate, by name; of a run that beats them nothing is said."""
+    lines = ["date,a", *(f"{n},{math.sin(n / 20) + math.sin(n / 7) / 3:.6f}" for n in range(300))]
+    data = tmp_path / "a.csv"
+    data.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    few = merge(SMALL, {"training": {"updates": 2, "validate_every": 2}})
+    beaten = train(data, tmp_path / "beaten", options=merge(few, {"model": {"linear": False}}))
+    assert "the baseline 'linear (ridge)' is ahead: " in beaten.diagnosis
+    said = "\n".join(evaluate(load(tmp_path / "beaten"), data).lines())
+    assert "is ahead: R²" in said
+    ahead = train(data, tmp_path / "ahead", options=few)
+    assert "ahead" not in ahead.diagnosis
+
+
 def _by_column(windows: np.ndarray) -> np.ndarray:
     """Windows (N, S, C) as rows (N·C, S)."""
     return np.asarray(windows, np.float64).swapaxes(1, 2).reshape(-1, windows.shape[1])

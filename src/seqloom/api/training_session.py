@@ -14,8 +14,9 @@ from seqloom.api.training_result import TrainingResult, not_validated
 from seqloom.config import flatten
 from seqloom.drawing.curves import Curves, draw_curves
 from seqloom.errors import DivergedError, Interrupted, RunError, SeqloomError
+from seqloom.metrics import baseline_ahead
 from seqloom.runs.contents import best_step, model_weights
-from seqloom.runs.held_out import diagnose
+from seqloom.runs.held_out import Diagnosis, diagnose
 from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.loggers import LoggedRun, RunLogger, open_loggers
 from seqloom.runs.prepare import PreparedData
@@ -33,6 +34,7 @@ from seqloom.training import SINGLE_PROCESS, PeerLostError, Ranks, Update
 __all__ = ["TrainingSession"]
 
 EVENT_EVERY = 20  # updates
+COMPARED_ROWS = 100_000  # to learn from, up to which baselines are learnt too
 
 
 class TrainingSession:
@@ -324,12 +326,21 @@ class TrainingSession:
         except SeqloomError as error:
             self.watch.on_message(str(error))
 
+    def _compare_baselines(self) -> Diagnosis | None:
+        """Whether a simple rule learnt from the same rows does better on the held-out ones."""
+        best = self.learner.progress.best(self.config.training.monitor)
+        if best is None or len(self.prepared.train) > COMPARED_ROWS:
+            return None
+        reached = self.held_out.baseline_scores(self.prepared.train)
+        sentence = baseline_ahead(best.scores, reached)
+        return Diagnosis("a baseline is ahead", sentence) if sentence else None
+
     def _diagnose(self) -> str:
         """Report what is wrong with the model, if anything is, and record it once as an event."""
         train, valid = self.prepared.train, self.prepared.valid
         progress = self.learner.progress
         guessing = self.task.guess_loss(train, valid, self.prepared.target)
-        verdict = diagnose(progress.validations, guessing)
+        verdict = diagnose(progress.validations, guessing) or self._compare_baselines()
         if verdict is None:
             return ""
         self.watch.on_warning(verdict.sentence)

@@ -18,8 +18,8 @@ A new metric is a class in a file of its own, registered under its name:
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sized
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence, Sized
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
@@ -40,6 +40,7 @@ __all__ = [
     "Metric",
     "Score",
     "SumMetric",
+    "baseline_ahead",
     "bootstrap_interval",
     "check_rows",
     "lower_is_better",
@@ -240,3 +241,21 @@ def lower_is_better(name: str) -> bool:
     """Whether smaller values of the metric that is shown under this name are better."""
     parts = METRICS.parts.values()
     return any(each.name == name and each.direction is Direction.LOWER for each in parts)
+
+
+def baseline_ahead(own: Mapping[str, float], baselines: Mapping[str, Sequence[Score]]) -> str:
+    """A sentence that names the best baseline that is ahead of a model and what to try; empty where
+    none is. Each is compared by the first of its scores that the model has too."""
+    ahead: list[tuple[str, Score]] = []
+    for name, scores in baselines.items():
+        first = next((score for score in scores if score.name in own), None)
+        if first is not None and first.is_better_than(replace(first, value=own[first.name])):
+            ahead.append((name, first))
+    if not ahead:
+        return ""
+    name, best = max(ahead, key=lambda each: each[1].objective)
+    return (
+        f"the baseline '{name}' is ahead: {best.name} {best.value:.{best.digits}f} against "
+        f"{own[best.name]:.{best.digits}f}; give more rows, train longer (training.updates), try "
+        "another preset, or use the baseline"
+    )

@@ -76,6 +76,10 @@ class HeldOut(Generic[AnyPredictor]):
         """Evenly spaced rows with the model's outputs, for tasks that show them."""
         return []
 
+    def baseline_scores(self, train: Corpus) -> dict[str, tuple[Score, ...]]:
+        """What simple rules learnt from the training rows reach on the rows of a validation."""
+        return {}
+
     def draw(self, directory: Path) -> None:
         """Draw the held-out results into a run directory, for tasks that have pictures."""
 

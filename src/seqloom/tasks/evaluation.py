@@ -21,6 +21,7 @@ from seqloom.metrics import (
     Reliability,
     Score,
     StepErrors,
+    baseline_ahead,
     label_report,
     span_report,
 )
@@ -117,6 +118,16 @@ class EvaluationResult(Displayed, ABC):
         """What each baseline reaches, by its name."""
         return []
 
+    def baseline_scores(self) -> dict[str, tuple[Score, ...]]:
+        """The scores of each baseline, by its name."""
+        return {}
+
+    def ahead_lines(self) -> list[str]:
+        """Which baseline is ahead of the model and what to try, where one is."""
+        own = {score.name: score.value for score in self.scores}
+        sentence = baseline_ahead(own, self.baseline_scores())
+        return [sentence] if sentence else []
+
     def warning_lines(self) -> list[str]:
         """How many inputs were unlike all that was learnt, and in what way."""
         return []
@@ -211,6 +222,7 @@ def evaluation_html(found: EvaluationResult) -> str:
     parts += [score_table(found.scores)]
     if found.baseline_rows():
         parts += [notebook.heading("Baselines"), table((), found.baseline_rows())]
+    parts += [notebook.paragraph(line, "faint") for line in found.ahead_lines()]
     parts += [notebook.paragraph(line, "faint") for line in found.warning_lines()]
     parts += [
         notebook.details(each.heading, notebook.notebook_part(each.view))

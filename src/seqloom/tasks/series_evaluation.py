@@ -1,7 +1,7 @@
 """Forecasts of a run beside what came, and beside forecasts that need no training (S8)."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.config import merge, validate
-from seqloom.data import Data, Report, SeriesTable, Windows, find_windows, source_rows, split_ranges
+from seqloom.data import (
+    Corpus,
+    Data,
+    Report,
+    SeriesTable,
+    Windows,
+    even_indices,
+    find_windows,
+    source_rows,
+    split_ranges,
+)
 from seqloom.drawing.forecast import draw_forecast
 from seqloom.errors import DataError
 from seqloom.metrics import (
@@ -32,6 +42,7 @@ __all__ = ["HeldOutSeries", "SeriesEvaluation", "evaluate_series"]
 
 PICTURE = "forecast.png"
 GROUP = 512  # windows forecast together
+BASELINE_NAMES = {"naive": "seasonal naive", "linear": "linear (ridge)"}
 SAMPLED_WINDOWS = 2_000  # that are forecast at a validation
 
 
@@ -54,6 +65,7 @@ class SeriesEvaluation(EvaluationResult):
                 name: [score.as_dict() for score in scores]
                 for name, scores in self.baselines.items()
             },
+            **({"ahead": self.ahead_lines()[0]} if self.ahead_lines() else {}),
             "variates": self.columns.as_dict()["rows"],
             "steps": self.steps.as_dict()["rows"],
         }
@@ -66,11 +78,16 @@ class SeriesEvaluation(EvaluationResult):
         """What each simple forecast reaches."""
         return [(name, ", ".join(map(str, scores))) for name, scores in self.baselines.items()]
 
+    def baseline_scores(self) -> dict[str, tuple[Score, ...]]:
+        """The errors of each simple forecast."""
+        return dict(self.baselines)
+
     def lines(self) -> list[str]:
         """A line for each metric, then one for each simple forecast."""
         lines = [*(self.report.lines() if self.report.total_dropped else []), self.place]
         lines += self.score_lines()
-        return [*lines, *(f"{name}: {words}" for name, words in self.baseline_rows())]
+        beside = [f"{name}: {words}" for name, words in self.baseline_rows()]
+        return [*lines, *beside, *self.ahead_lines()]
 
     def variate_lines(self) -> list[str]:
         """A line for each column."""
@@ -110,7 +127,10 @@ def evaluate_series(
         f"{rows.start + 1:,} to {rows.stop:,}, each forecast {horizon:,} steps ahead"
     )
     season = model.target.past.naive_period if model.target.past else 1
-    names = {"naive": f"seasonal naive (season of {season:,})", "linear": "linear (ridge)"}
+    names = {
+        name: words + f" (season of {season:,})" * (name == "naive")
+        for name, words in BASELINE_NAMES.items()
+    }
     baselines = {words: tuple(scores[name]) for name, words in names.items() if name in scores}
     columns, steps = ColumnErrors.of(errors["model"], model.target), StepErrors.of(errors["model"])
     breakdowns = forecast_breakdowns(columns, steps)
@@ -159,15 +179,31 @@ class HeldOutSeries(HeldOut[Forecaster]):
     ) -> Validation:
         """The results of the newest step, on windows spread over all of them."""
         errors, model = [], self.model
-        count = min(SAMPLED_WINDOWS, len(self.rows))
-        chosen = np.linspace(0, len(self.rows) - 1, count).astype(np.int64)
-        for first in range(0, count, GROUP):
-            batch = self.rows.batch(chosen[first : first + GROUP])
-            forecast = model.forecast_windows(np.asarray(batch.source, np.float32))[..., 0]
-            actual = np.asarray(batch.target, np.float32)
+        for windows, actual in self._groups():
+            forecast = model.forecast_windows(windows)[..., 0]
             errors.append(ForecastErrors.of(forecast, actual, SeriesScale.of(model.target)))
         scores = score_all(ForecastErrors.join(errors), seed=None)
         return super().validation(progress, replace(measured, scores=tuple(scores)), samples)
+
+    def baseline_scores(self, train: Corpus) -> dict[str, tuple[Score, ...]]:
+        """The errors of the simple forecasts on the same windows."""
+        model, errors = self.model, dict[str, list[ForecastErrors]]()
+        for windows, actual in self._groups():
+            pasts = windows[..., : len(model.target.names)]
+            for name, forecast in _baseline_forecasts(model, pasts).items():
+                found = ForecastErrors.of(forecast, actual, SeriesScale.of(model.target))
+                errors.setdefault(name, []).append(found)
+        return {
+            BASELINE_NAMES[name]: tuple(score_all(ForecastErrors.join(each), seed=None))
+            for name, each in errors.items()
+        }
+
+    def _groups(self) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
+        """Windows spread over all held-out ones, and what came after each."""
+        chosen = even_indices(len(self.rows), SAMPLED_WINDOWS)
+        for first in range(0, len(chosen), GROUP):
+            batch = self.rows.batch(chosen[first : first + GROUP])
+            yield np.asarray(batch.source, np.float32), np.asarray(batch.target, np.float32)
 
     def draw(self, directory: Path) -> None:
         """The forecast of the last held-out window beside what came."""
