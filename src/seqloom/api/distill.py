@@ -35,6 +35,7 @@ from seqloom.metrics import Score
 from seqloom.prediction import Predictor
 from seqloom.runs.contents import best_step
 from seqloom.runs.progress import SilentObserver, TrainingObserver
+from seqloom.runs.teaching import claim_folder
 from seqloom.search import Search
 from seqloom.store import RunDirectory, durable
 from seqloom.tasks import task_of
@@ -42,7 +43,7 @@ from seqloom.tasks.report_rows import corpus_rows
 
 __all__ = ["DistillationOptions", "DistillationResult", "DistilledModel", "distill"]
 
-FOLDER, TEACHERS, PAIRS = "distilled", "teachers.json", "pairs.jsonl"
+FOLDER, PAIRS = "distilled", "pairs.jsonl"
 GROUP = 256  # sources whose outputs are saved at once
 HELD_OUT = 1_000  # rows that teacher and student are compared on
 SINGLE = 20  # inputs that are timed one at a time
@@ -207,7 +208,8 @@ def _write_pairs(
     """The teachers' outputs for every source; those that are there already are kept."""
     folder = directory.path / FOLDER
     pairs = folder / PAIRS
-    _claim(folder, _identity(teachers, settings), directory.path)
+    other = "other teachers, another search or other sources"
+    claim_folder(folder, _identity(teachers, settings), directory.path, other=other)
     done = _complete_sources(pairs)
     sources = _sources(RunDirectory(Path(teachers[0])), teacher, settings)
     waiting = islice(sources, done, None)
@@ -280,20 +282,6 @@ def _identity(teachers: Sequence[str | Path], settings: DistillationOptions) -> 
 def _hash(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def _claim(folder: Path, identity: bytes, run: Path) -> None:
-    """Begin a folder of outputs, or make sure that the one there is of the same teachers."""
-    with durable.run_errors(folder):
-        if not (folder / TEACHERS).is_file():
-            folder.mkdir(parents=True, exist_ok=True)
-            durable.write_file(folder / TEACHERS, identity)
-        elif (folder / TEACHERS).read_bytes() != identity:
-            raise RunError(
-                "was begun with other teachers, another search or other sources",
-                place=str(run),
-                remedy="name another run, or give the same command again",
-            )
 
 
 def _complete_sources(pairs: Path) -> int:

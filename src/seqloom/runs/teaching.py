@@ -30,7 +30,13 @@ from seqloom.runs.progress import TrainingObserver
 from seqloom.store import RunDirectory, durable
 from seqloom.training import Example, SoftTargets, likeliest_symbols, position_scores
 
-__all__ = ["TaughtPositions", "check_teaching", "teacher_fields", "write_taught_positions"]
+__all__ = [
+    "TaughtPositions",
+    "check_teaching",
+    "claim_folder",
+    "teacher_fields",
+    "write_taught_positions",
+]
 
 FOLDER, TEACHERS = ("distilled", "positions"), "teachers.json"
 FILES: dict[str, np.dtype[Any]] = {"symbols": np.dtype("<i4"), "probabilities": np.dtype("<f2")}
@@ -77,7 +83,8 @@ def write_taught_positions(
 ) -> None:
     """Ask the teachers of all training rows; what is there already is kept."""
     teaching, folder = config.training.teaching, directory.path.joinpath(*FOLDER)
-    _claim(folder, _identity(teaching, corpus), directory.path)
+    other = "other teachers, temperature or rows"
+    claim_folder(folder, _identity(teaching, corpus), directory.path, other=other)
     ends = np.concatenate([[0], np.cumsum(corpus.lengths.target, dtype=np.int64)])
     done = _complete_rows(folder, ends, teaching.symbols)
     if done == len(corpus):
@@ -174,16 +181,16 @@ def _identity(teaching: TeachingConfig, corpus: Corpus) -> bytes:
     return json.dumps(facts, indent=1).encode()
 
 
-def _claim(folder: Path, identity: bytes, run: Path) -> None:
-    """Begin a folder of distributions, or make sure that the one there is of the same teachers."""
+def claim_folder(folder: Path, identity: bytes, place: Path, *, other: str) -> None:
+    """Begin a folder of what teachers say, or make sure that the one there is of the same ones."""
     with durable.run_errors(folder):
         if not (folder / TEACHERS).is_file():
             folder.mkdir(parents=True, exist_ok=True)
             durable.write_file(folder / TEACHERS, identity)
         elif (folder / TEACHERS).read_bytes() != identity:
             raise RunError(
-                "was begun with other teachers, temperature or rows",
-                place=str(run),
+                f"was begun with {other}",
+                place=str(place),
                 remedy="name another run, or give the same command again",
             )
 
