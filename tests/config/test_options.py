@@ -113,7 +113,9 @@ def numbers_of(option: PartOption) -> st.SearchStrategy[Any]:
 
 
 def members_of(kind: Any) -> st.SearchStrategy[list[Any]]:
-    """Lists of names or of sizes, or pairs of shares."""
+    """Lists of names, of paths or of sizes, or pairs of shares."""
+    if kind is str:
+        return st.lists(st.text(st.characters(exclude_categories=["C"]), min_size=1), max_size=3)
     if get_origin(kind) is Literal:
         return st.lists(st.sampled_from(get_args(kind)), max_size=3)
     if kind in (Width, Positive):
