@@ -13,11 +13,11 @@ from collections.abc import Generator, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from seqloom.errors import RunError
 
-__all__ = ["BlockJob", "JobEnd", "core_count", "process_blocks", "take"]
+__all__ = ["BlockJob", "BlockResults", "core_count", "take"]
 
 Item = TypeVar("Item")
 LEAST_BLOCKS = 3  # that are worth further processes
@@ -34,12 +34,6 @@ class BlockJob(Protocol):
         """What this process has gathered over all its blocks."""
 
 
-class JobEnd(NamedTuple):
-    """What each process has gathered."""
-
-    gathered: list[Any]
-
-
 def core_count() -> int:
     """The processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
@@ -47,29 +41,35 @@ def core_count() -> int:
     return os.cpu_count() or 1
 
 
-def process_blocks(
-    job: BlockJob, blocks: Iterable[Any], *, processes: int | None = None
-) -> Iterator[Any]:
-    """The result of each block in order, then a `JobEnd`."""
-    stream = iter(blocks)
-    first, error = take(stream, LEAST_BLOCKS)
-    count = core_count() if processes is None else processes
-    if count < 2 or len(first) < LEAST_BLOCKS or sys.platform != "linux":
-        for block in first:
-            yield job.process(block)
-        if error is not None:
-            raise error
-        for block in stream:
-            yield job.process(block)
-        yield JobEnd([job.finish()])
-        return
-    workers = _fork_workers(job, count)
-    try:
-        gathered = yield from _share_out(job, workers, first, stream)
-    finally:
-        for worker in workers:
-            worker.end()
-    yield JobEnd([*gathered, job.finish()])
+class BlockResults(Iterator[Any]):
+    """The result of each block in order; after the last, what each process has gathered."""
+
+    def __init__(
+        self, job: BlockJob, blocks: Iterable[Any], *, processes: int | None = None
+    ) -> None:
+        self.gathered: list[Any] = []
+        self._results = self._process(job, iter(blocks), processes or core_count())
+
+    def __next__(self) -> Any:
+        return next(self._results)
+
+    def _process(self, job: BlockJob, stream: Iterator[Any], count: int) -> Iterator[Any]:
+        first, error = take(stream, LEAST_BLOCKS)
+        if count < 2 or len(first) < LEAST_BLOCKS or sys.platform != "linux":
+            for block in first:
+                yield job.process(block)
+            if error is not None:
+                raise error
+            for block in stream:
+                yield job.process(block)
+        else:
+            workers = _fork_workers(job, count)
+            try:
+                self.gathered += yield from _share_out(job, workers, first, stream)
+            finally:
+                for worker in workers:
+                    worker.end()
+        self.gathered.append(job.finish())
 
 
 def take(stream: Iterator[Item], most: int) -> tuple[list[Item], Exception | None]:

@@ -12,7 +12,7 @@ from seqloom.config import DataConfig
 from seqloom.data import Report, Row, read_rows, survey
 from seqloom.data.blocks.rows import BlockSource
 from seqloom.errors import DataError
-from seqloom.parallel import JobEnd, process_blocks
+from seqloom.parallel import BlockResults
 from seqloom.readers import blocks
 from tests.counts import count
 
@@ -104,10 +104,9 @@ class Squares:
 
 @pytest.mark.parametrize("processes", [1, 2, 3])
 def test_results_come_in_order(processes: int) -> None:
-    *found, end = process_blocks(Squares(), range(50), processes=processes)
-    assert found == [n * n for n in range(50)]
-    assert isinstance(end, JobEnd)
-    assert sum(end.gathered) == 50
+    results = BlockResults(Squares(), range(50), processes=processes)
+    assert list(results) == [n * n for n in range(50)]
+    assert sum(results.gathered) == 50
 
 
 @pytest.mark.parametrize("processes", [1, 2])
@@ -116,7 +115,7 @@ def test_the_first_error_in_order_is_raised(processes: int) -> None:
         yield from (1, 2, 3, 4, -5, 6, -7)
         raise DataError("later")
 
-    results = process_blocks(Squares(), failing(), processes=processes)
+    results = BlockResults(Squares(), failing(), processes=processes)
     assert [next(results) for _ in range(4)] == [1, 4, 9, 16]
     with pytest.raises(DataError, match="-5 is below"):
         next(results)

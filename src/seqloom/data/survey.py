@@ -34,7 +34,7 @@ from seqloom.hashing import (
     count_repeats,
     hash_texts,
 )
-from seqloom.parallel import JobEnd, process_blocks
+from seqloom.parallel import BlockResults
 from seqloom.randomness import key
 from seqloom.readers.report import Report
 
@@ -179,16 +179,15 @@ def survey(data: Data, config: DataConfig, *, seed: int, tell: Tell = lambda sha
     lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
     hashes = HashTally(2 if _is_split_by_source(config) else 3)
     source = BlockSource(data, config)
-    for found in process_blocks(_SurveyJob(source, config, seed=seed), source.blocks()):
-        if isinstance(found, JobEnd):
-            for gathered in found.gathered:
-                sample.merge(gathered)
-            continue
+    results = BlockResults(_SurveyJob(source, config, seed=seed), source.blocks())
+    for found in results:
         report.add(found.report)
         for total, counts in zip(lengths, found.lengths, strict=True):
             total.update(counts)
         hashes.add(*found.hashes)
         tell(found.share)
+    for gathered in results.gathered:
+        sample.merge(gathered)
     source.check_any(report)
     return _describe(data, config, report, sample.pairs(), (lengths, hashes))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import accumulate, groupby
 from math import inf, nan
 from typing import Self
@@ -18,7 +19,6 @@ from seqloom.model import FIRST_TAG, DecoderModule, Encoder, HeadModel
 from seqloom.model.ensemble import head_ensemble
 from seqloom.prediction.batching import batch_by_length, pad_batch, parallel_map
 from seqloom.prediction.inputs import (
-    GROUP_SIZE,
     EncodedInput,
     InputGroup,
     ReadTokens,
@@ -33,8 +33,12 @@ from seqloom.prediction.joining import (
     source_facts,
 )
 from seqloom.prediction.output import Output, ScoredOutput, Token, TokenAlternative
-from seqloom.prediction.predictor import Predictor
-from seqloom.prediction.request import NO_OPTIONS, OutputOptions, search_from_config
+from seqloom.prediction.predictor import GroupPredictor, Predictor
+from seqloom.prediction.request import (
+    OutputOptions,
+    PredictionRequest,
+    search_from_config,
+)
 from seqloom.remedies import Remedy, Setting
 from seqloom.search import Hypothesis, Limits, Search, run_to_end
 
@@ -58,25 +62,14 @@ class HeadPredictor(Predictor):
         """What reads inputs: the engine's where there is one."""
         return self.network.encoder if self.engine is None else self.engine.encoder
 
-    def stream_cells(
-        self,
-        cells: Iterable[str],
-        *,
-        search: Search | None = None,
-        n_best: int = 1,
-        options: OutputOptions = NO_OPTIONS,
-        group: int = GROUP_SIZE,
-    ) -> Iterator[Output]:
-        """An output for each cell of the source column, with `group` of them in memory at a time.
-
-        Where one cannot be read, the outputs of those before it come first, then the error.
-        """
-        if search is not None or n_best > 1 or options.has_constraints or options.tree:
+    def group_predictor(self, request: PredictionRequest) -> GroupPredictor:
+        """`predict_group`, where no search is asked for."""
+        options = request.options
+        if request.search is not None or request.n_best > 1:
             raise self.search_error()
-        for each in self.reader_for(options).groups(cells, group):
-            yield from self.predict_group(each, options)
-            if each.fault is not None:
-                raise each.fault
+        if options.has_constraints or options.tree:
+            raise self.search_error()
+        return partial(self.predict_group, options=options)
 
     def search_error(self) -> ConfigError:
         """The error of asking for what only a search could give."""
@@ -317,32 +310,23 @@ class TagPredictor(HeadPredictor):
             raise TypeError("this head has no decoder, and gives all tags at once")
         return found
 
-    def stream_cells(
-        self,
-        cells: Iterable[str],
-        *,
-        search: Search | None = None,
-        n_best: int = 1,
-        options: OutputOptions = NO_OPTIONS,
-        group: int = GROUP_SIZE,
-    ) -> Iterator[Output]:
-        """An output for each cell of the source column, with `group` of them in memory at a time.
-
-        Where one cannot be read, the outputs of those before it come first, then the error.
-        """
+    def group_predictor(self, request: PredictionRequest) -> GroupPredictor:
+        """A search over the tags of each input."""
+        options = request.options
         if options.has_constraints or options.tree:
             raise self.search_error()
-        chosen = (search or self._usual_search(n_best)).with_outputs(n_best)
-        for each in self.reader_for(options).groups(cells, group):
-            found = self._search(each.encoded, chosen, options.alternatives, each.lines.start)
-            yield from self._join(each.encoded, found, len(each.lines))
-            if each.fault is not None:
-                raise each.fault
+        chosen = request.search or self._usual_search(request.n_best)
+        search = chosen.with_outputs(request.n_best)
+        return partial(self._search_group, search=search, alternatives=options.alternatives)
 
     def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterable[Output]:
         """An output for each input of a group."""
-        search = self._usual_search(1)
-        found = self._search(group.encoded, search, options.alternatives, group.lines.start)
+        return self._search_group(group, self._usual_search(1), options.alternatives)
+
+    def _search_group(
+        self, group: InputGroup, search: Search, alternatives: int
+    ) -> Iterable[Output]:
+        found = self._search(group.encoded, search, alternatives, group.lines.start)
         return self._join(group.encoded, found, len(group.lines))
 
     def outputs(

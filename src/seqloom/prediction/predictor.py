@@ -1,7 +1,7 @@
 """The base of all predictors: a network with its fields, from raw inputs to outputs (S7.4)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -20,17 +20,18 @@ from seqloom.prediction.inputs import (
     check_cells,
 )
 from seqloom.prediction.output import Output, ScoredOutput
-from seqloom.prediction.request import NO_OPTIONS, OutputOptions
+from seqloom.prediction.request import NO_OPTIONS, OutputOptions, PredictionRequest
 from seqloom.search import Search
 
 if TYPE_CHECKING:
     from seqloom.prediction.forecaster import Forecaster
     from seqloom.prediction.text_predictor import TextPredictor
 
-__all__ = ["Predictor", "ensemble"]
+__all__ = ["GroupPredictor", "Predictor", "ensemble"]
 
 Inputs = Iterable[MemoryInput] | Path | Any
 """Inputs in memory, the path of a file of them, or a table of another library."""
+GroupPredictor = Callable[[InputGroup], Iterable[Output]]
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,6 @@ class Predictor(ABC):
         cells = input_cells(inputs, self.config.data)
         return self.stream_cells(cells, search=search, n_best=n_best, options=options, group=group)
 
-    @abstractmethod
     def stream_cells(
         self,
         cells: Iterable[str],
@@ -118,6 +118,16 @@ class Predictor(ABC):
         group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
         """The same for cells of the source column, as readers of files give them."""
+        predict = self.group_predictor(PredictionRequest(search, n_best, options))
+        for each in self.reader_for(options).groups(cells, group):
+            yield from predict(each)
+            if each.fault is not None:
+                raise each.fault
+
+    @abstractmethod
+    def group_predictor(self, request: PredictionRequest) -> GroupPredictor:
+        """What gives the outputs of a group of inputs; ConfigError where the model cannot do what
+        is asked for."""
 
     @abstractmethod
     def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterable[Output]:

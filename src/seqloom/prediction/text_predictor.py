@@ -1,7 +1,8 @@
 """`TextPredictor`: from raw input through fields, encoder and search to an `Output`."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import repeat
 from typing import Any, Self
 
@@ -25,7 +26,6 @@ from seqloom.prediction.batching import (
 from seqloom.prediction.copying import copy_unknown
 from seqloom.prediction.glossary import Glossary, GlossaryTerm
 from seqloom.prediction.inputs import (
-    GROUP_SIZE,
     EncodedInput,
     InputGroup,
     ReadTokens,
@@ -41,9 +41,8 @@ from seqloom.prediction.output import (
     Token,
     TokenAlternative,
 )
-from seqloom.prediction.predictor import Predictor
+from seqloom.prediction.predictor import GroupPredictor, Predictor
 from seqloom.prediction.request import (
-    NO_OPTIONS,
     DecodingRequest,
     DecodingResult,
     OutputOptions,
@@ -102,24 +101,9 @@ class TextPredictor(Predictor):
         """Whether it was trained on a stream of text without ends."""
         return self.config.data.lines == "stream"
 
-    def stream_cells(
-        self,
-        cells: Iterable[str],
-        *,
-        search: Search | None = None,
-        n_best: int = 1,
-        options: OutputOptions = NO_OPTIONS,
-        group: int = GROUP_SIZE,
-    ) -> Iterator[Output]:
-        """An output for each cell of the source column, with `group` of them in memory at a time.
-
-        Where one cannot be read, the outputs of those before it come first, then the error.
-        """
-        asked = self.decoding_request(PredictionRequest(search, n_best, options))
-        for each in self.reader_for(options).groups(cells, group):
-            yield from self._decode_group(each, asked)
-            if each.fault is not None:
-                raise each.fault
+    def group_predictor(self, request: PredictionRequest) -> GroupPredictor:
+        """Decoding by the search that is asked for."""
+        return partial(self._decode_group, asked=self.decoding_request(request))
 
     def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterator[Output]:
         """An output for each input of a group, by the run's own search."""

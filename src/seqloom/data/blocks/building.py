@@ -23,7 +23,7 @@ from seqloom.data.encoding import Columns
 from seqloom.data.memory_rows import Data
 from seqloom.data.parts import data_parts, data_shares
 from seqloom.errors import Interrupted
-from seqloom.parallel import JobEnd, process_blocks
+from seqloom.parallel import BlockResults
 from seqloom.readers.report import Report
 
 __all__ = ["CorpusPlan", "build_corpora"]
@@ -90,10 +90,9 @@ def build_corpora(
         for _ in zip(range(build.done), blocks, strict=False):
             pass
         processes = 1 if in_order or named else None
-        for result in process_blocks(_EncodingJob(source, plans), blocks, processes=processes):
-            if not isinstance(result, JobEnd):
-                build.add(result)
-                tell(result.share)
+        for result in BlockResults(_EncodingJob(source, plans), blocks, processes=processes):
+            build.add(result)
+            tell(result.share)
         source.check_any(build.read)
         build.balance(data)
         return build.finish()
