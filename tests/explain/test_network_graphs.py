@@ -12,7 +12,7 @@ from seqloom.drawing.views import text_of, write
 from seqloom.explain.plots.network_graphs import box_diagram
 from seqloom.explanations.explained_output import ExplainedLabels, ExplainedOutput, ExplainedText
 from seqloom.explanations.network_graphs import NetworkGraph, architecture_graph
-from seqloom.explanations.switches import GateSwitch, HeadSwitch, silenced_parts, switch_off
+from seqloom.explanations.switches import GateSwitch, HeadSwitch, find_silenced_parts, switch_off
 from seqloom.explanations.tracing import trace_output
 from seqloom.explanations.unrolled_graph import SeenStep, unroll_graph
 from seqloom.model import FIRST_TAG, CTCDecoder, Network, SequenceModel, Source
@@ -133,7 +133,7 @@ def test_the_law_holds_with_parts_off(name: str) -> None:
     off."""
     kind, switches = SWITCHES[name]
     changed = switch_off(named(kind), switches)
-    silenced = silenced_parts(changed, switches)
+    silenced = find_silenced_parts(changed, switches)
     net = unroll_graph(changed, trace_output(changed, PAIR), silenced=silenced)
     check_law(changed, PAIR, net)
     assert {node.off for node in net.nodes} - {""} == set(silenced.names.values())

@@ -26,7 +26,7 @@ __all__ = [
     "GateSwitch",
     "HeadSwitch",
     "SilencedParts",
-    "silenced_parts",
+    "find_silenced_parts",
     "switch_off",
 ]
 
@@ -75,7 +75,9 @@ def switch_off(network: AnyNetwork, switches: Iterable[HeadSwitch | GateSwitch])
     return changed
 
 
-def silenced_parts(changed: Network, switches: Sequence[HeadSwitch | GateSwitch]) -> SilencedParts:
+def find_silenced_parts(
+    changed: Network, switches: Sequence[HeadSwitch | GateSwitch]
+) -> SilencedParts:
     """What switches do to the graph of a network that `switch_off` made with them."""
     connections = changed.connections()
     nodes = {node.name for node in connections.nodes}

@@ -138,7 +138,7 @@ class HeadPredictor(Predictor):
             JudgedInput(whole, tokens, found)
             for (whole, found), tokens in zip(self._join_scores(wholes, scores), read, strict=True)
         ]
-        for each, output in zip(judged, self._judged_outputs(judged, likeliest), strict=True):
+        for each, output in zip(judged, self._make_outputs(judged, likeliest), strict=True):
             outputs[each.whole.encoded.number] = output
         return outputs
 
@@ -229,7 +229,7 @@ class HeadPredictor(Predictor):
             for values, own in zip(judged.numpy(), lengths, strict=True)
         ]
 
-    def _judged_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
+    def _make_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
         """The outputs of inputs, all of whose labels are looked up together."""
         if not judged:
             return
@@ -291,7 +291,7 @@ class NumberPredictor(HeadPredictor):
         mean: Float[np.ndarray, "1 V"] = (np.concatenate(judged) * weights).sum(0, keepdims=True)
         return mean
 
-    def _judged_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
+    def _make_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
         for each in judged:
             (text,) = self.target.tokens(each.scores)
             yield each.output(text, nan, ())

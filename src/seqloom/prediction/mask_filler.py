@@ -183,7 +183,7 @@ class MaskFiller(HeadPredictor):
             for states, gaps in zip(hidden, places, strict=True)
         ]
 
-    def _judged_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
+    def _make_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
         most = min(likeliest, int(self.target.fillable.sum()))
         for each in judged:
             found = torch.from_numpy(each.scores).topk(most)

@@ -15,7 +15,7 @@ from seqloom.explanations.explained_output import ExplainedOutput, ExplainedText
 from seqloom.explanations.plain_values import round_values
 from seqloom.explanations.prediction_steps import explain_steps
 from seqloom.explanations.step_tables import layer_guesses, residual_norms, unit_table
-from seqloom.explanations.switches import GateSwitch, HeadSwitch, silenced_parts, switch_off
+from seqloom.explanations.switches import GateSwitch, HeadSwitch, find_silenced_parts, switch_off
 from seqloom.explanations.tracing import trace_output
 from seqloom.explanations.unit_search import UnitStates, collect_states
 from seqloom.explanations.unrolled_graph import SeenStep
@@ -211,7 +211,7 @@ def _net(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> d
         network,
         trace,
         seen=None if wanted.step is None else SeenStep(wanted.side, wanted.step),
-        silenced=silenced_parts(network, [each.part() for each in wanted.off]),
+        silenced=find_silenced_parts(network, [each.part() for each in wanted.off]),
     )
     positions = int(trace.memory.source_lengths(explained.source_batch())[0])
     return {

@@ -104,7 +104,7 @@ class _Build:
     def __init__(self, plans: list[CorpusPlan], *, anew: bool) -> None:
         self._plans = plans
         self._state = plans[0].directory.parent / STATE
-        self._folders = [_unfinished(plan) for plan in plans]
+        self._folders = [_working_folder(plan) for plan in plans]
         self._saved = time.monotonic()
         self.done, self.read = 0, Report()
         if anew or not self._resume():
@@ -193,5 +193,5 @@ class _Build:
         return True
 
 
-def _unfinished(plan: CorpusPlan) -> Path:
+def _working_folder(plan: CorpusPlan) -> Path:
     return plan.directory.with_name(f".{plan.directory.name}-{plan.fingerprint[:16] or 'new'}")

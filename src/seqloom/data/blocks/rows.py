@@ -109,7 +109,7 @@ class BlockSource:
     def _part_blocks(self, part: DataPart) -> Iterator[RowBlock]:
         """The blocks of one table or of two sides."""
         if len(part.files) == 2:
-            return self._paired_blocks(*part.files)
+            return self._pair_blocks(*part.files)
         (path,) = part.files
         parser = reader_of(path).block_parser(path, self._config)
         if parser is not None:
@@ -194,7 +194,7 @@ class BlockSource:
         if empty:
             parser.check_rows()
 
-    def _paired_blocks(self, first: Path, second: Path) -> Iterator[RowBlock]:
+    def _pair_blocks(self, first: Path, second: Path) -> Iterator[RowBlock]:
         """Equally many lines of two files."""
         pairs = LinePairs.open(first, second, self._config)
         others = text_blocks(second, max_line=self._config.max_line)
