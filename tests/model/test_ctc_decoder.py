@@ -14,7 +14,7 @@ from seqloom.model import Memory, SequenceModel, Source, build_sequence_model
 from seqloom.search import Beam, Exact, Greedy, Limits, Ranking, run_to_end
 from seqloom.training import Example, row_log_probabilities
 from seqloom.training.ctc import ctc_losses
-from seqloom.training.loss import backward, measure
+from seqloom.training.loss import LossOptions, backward, measure
 from tests.checks import check_decoder
 from tests.model.ctc_models import VOCABULARY, case, config, frame_scores, labellings, single
 from tests.model.models import model_of
@@ -114,7 +114,7 @@ def test_the_loss_is_torchs_and_so_is_its_gradient() -> None:
     )
     wanted = torch.autograd.grad((losses * weights).sum() / 7, list(model.parameters()))
     losses = losses.detach()
-    sums = backward(model, weighed, smoothing=0.0, divisor=7.0)
+    sums = backward(model, weighed, LossOptions(0.0, 7.0))
     assert sums.loss == pytest.approx(float((losses * weights).sum()))
     assert sums.negative_log_probability == pytest.approx(float(losses.sum()))
     assert sums.tokens == 9

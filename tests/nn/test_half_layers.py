@@ -109,12 +109,32 @@ def test_cross_entropy(size: int, smoothing: float) -> None:
     exact = logits.double().requires_grad_()
     losses = functional.cross_entropy(exact, targets, reduction="none", label_smoothing=smoothing)
     total = (losses * factors).sum()
-    (wanted,) = torch.autograd.grad(total / 3, exact)
+    (wanted,) = torch.autograd.grad(total, exact)
     likely = exact.log_softmax(-1).gather(1, targets[:, None]).squeeze(1)
-    found = half_losses(logits, targets, factors, smoothing, 3.0)
+    found = half_losses(logits, targets, factors, smoothing)
     assert found is not None
     assert torch.allclose(found[0].double(), total, rtol=1e-5)
     assert torch.allclose(found[1].double(), likely, atol=1e-5)
+    near(logits, wanted)
+
+
+@pytest.mark.parametrize("size", [5, 16, 1_003])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_cross_entropy_of_pairs_that_are_to_agree(size: int, smoothing: float) -> None:
+    logits = (2 * torch.randn(8, size)).bfloat16()
+    targets, factors = torch.randint(size, (4,)).repeat(2), torch.rand(4).repeat(2)
+    exact = logits.double().requires_grad_()
+    losses = functional.cross_entropy(exact, targets, reduction="none", label_smoothing=smoothing)
+    one, other = exact.log_softmax(-1).chunk(2)
+    apart = sum(
+        functional.kl_div(b, a, log_target=True, reduction="none").sum(-1)
+        for a, b in ((one, other), (other, one))
+    )
+    total = (losses * factors).sum() + (5.0 * apart / 2 * factors[:4]).sum()
+    (wanted,) = torch.autograd.grad(total, exact)
+    found = half_losses(logits, targets, factors, smoothing, 5.0)
+    assert found is not None
+    assert torch.allclose(found[0].double(), total, rtol=1e-5)
     near(logits, wanted)
 
 

@@ -9,6 +9,10 @@ import torch
 
 from seqloom.api.load import load
 from seqloom.api.train import train
+from seqloom.config import merge
+from seqloom.config.serialization import validate
+from seqloom.errors import ConfigError
+from seqloom.runs.loss_checks import check_agreement
 from seqloom.runs.progress import Progress, Validation
 from seqloom.store import RunDirectory
 from tests.runs.support import (
@@ -34,6 +38,7 @@ METHODS: dict[str, Options] = {
     "adam": {"optimizer": "adam", "decay": "plateau", "plateau_patience": 1, "rate": 1e-9},
     "muon": {"optimizer": "muon", "average": "moving", "average_decay": 0.8, "freeze": "encoder"},
     "adamw": {"decay": "inverse-sqrt", "loss": "sum", "l1": 0.1, "average": "moving"},
+    "agreement": {"agreement": 5.0, "optimizer": "adamw"},
 }
 WEIGHED = [(*pair, 0.25 + number % 3) for number, pair in enumerate(PAIRS)]
 
@@ -50,6 +55,20 @@ def test_stopped_twice_is_not_stopped(method: str, tmp_path: Path) -> None:
     for until in (3, 4, UPDATES):
         sitting(tmp_path / "parts", chosen(**METHODS[method]), until=until)
     assert_same(tmp_path / "parts", tmp_path / "whole")
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("training.truncate", {"training": {"truncate": 2}}),
+        ("training.forcing", {"training": {"forcing": "linear"}}),
+        ("target.kind", {"target": "label"}),
+    ],
+)
+def test_rows_that_cannot_be_read_twice(name: str, other: Options) -> None:
+    both = merge({"training": {"agreement": 5.0}}, other)
+    with pytest.raises(ConfigError, match=f"{name} does not go with rows that are read twice"):
+        check_agreement(validate(both, place="test"))
 
 
 @pytest.mark.faults

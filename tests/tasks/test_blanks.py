@@ -24,7 +24,7 @@ from seqloom.runs.request import TrainingRequest
 from seqloom.search import Greedy
 from seqloom.tasks import BLANKS, Evaluation, task_of_options
 from seqloom.training import Example, measure
-from seqloom.training.loss import backward
+from seqloom.training.loss import LossOptions, backward
 from tests.runs.support import assert_same, sitting
 from tests.tasks.blank_texts import KINDS, TEXTS, WORDS, chosen
 
@@ -171,7 +171,7 @@ def test_only_gaps_cost(learnt: Path) -> None:
     losses.sum().backward()
     whole = {name: _slope(value) for name, value in network.named_parameters()}
     network.zero_grad()
-    backward(network, example, smoothing=0.0, divisor=1.0)
+    backward(network, example, LossOptions(0.0, 1.0))
     for name, value in network.named_parameters():
         torch.testing.assert_close(_slope(value), whole[name], rtol=1e-4, atol=1e-5)
 

@@ -13,7 +13,7 @@ from seqloom.fields import EMPTY, END, Numbers, Symbols
 from seqloom.model import CTCLayer, Memory, SequenceModel, Source, build_sequence_model
 from seqloom.training import Example
 from seqloom.training.ctc import ctc_losses, minimum_steps
-from seqloom.training.loss import backward, measure
+from seqloom.training.loss import LossOptions, backward, measure
 
 SYMBOLS = 7
 STACK = {"kind": "recurrent", "width": 6, "layers": 1, "dropout": 0.0}
@@ -91,9 +91,9 @@ def test_the_loss_is_shared(share: float) -> None:
         losses.sum().detach()
     )
     assert measure(model, given, smoothing=0.1).loss == pytest.approx(wanted)
-    sums = backward(model, given, smoothing=0.1, divisor=7.0)
+    sums = backward(model, given, LossOptions(0.1, 7.0))
     assert sums.loss == pytest.approx(wanted)
-    backward(alone, given, smoothing=0.1, divisor=7.0)
+    backward(alone, given, LossOptions(0.1, 7.0))
     by_steps = network(share)
     assert by_steps.aligner is not None
     memory = by_steps.encoder.encode(given.source)

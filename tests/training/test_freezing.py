@@ -9,7 +9,7 @@ from seqloom.config import FrozenPart
 from seqloom.errors import ConfigError
 from seqloom.model import SequenceModel
 from seqloom.training import freeze
-from seqloom.training.loss import backward
+from seqloom.training.loss import LossOptions, backward
 from tests.training.support import example, network
 
 SEPARATE = {"share_vocabulary": False, "tie_output": False}
@@ -95,7 +95,7 @@ def test_what_learns_has_the_gradient_it_would_have(parts: list[FrozenPart]) -> 
     free, bound = network(**SEPARATE), network(**SEPARATE)
     freeze(bound, parts)
     for model in (free, bound):
-        backward(model, example(0), smoothing=0.1, divisor=24.0)
+        backward(model, example(0), LossOptions(0.1, 24.0))
     expected = {name: value.grad for name, value in free.named_parameters()}
     for name, parameter in bound.named_parameters():
         if not parameter.requires_grad:

@@ -9,7 +9,15 @@ from torch.nn import functional
 
 from seqloom.fields import EMPTY, START
 from seqloom.model import SequenceModel
-from seqloom.training.loss import CHUNK, Example, Sums, backward, measure, row_log_probabilities
+from seqloom.training.loss import (
+    CHUNK,
+    Example,
+    LossOptions,
+    Sums,
+    backward,
+    measure,
+    row_log_probabilities,
+)
 from tests.model.models import NAMED, model_of
 from tests.training.loss_cases import (
     SOURCE_SIZE,
@@ -63,7 +71,7 @@ def test_loss_and_gradients_are_those_of_plain_cross_entropy(setting: Setting) -
     tokens = int(batch.target.ne(EMPTY).sum())
     assert tokens > CHUNK
     for smoothing in (0.0, 0.1):
-        sums = backward(model, batch, smoothing=smoothing, divisor=7.0)
+        sums = backward(model, batch, LossOptions(smoothing, 7.0))
         mine = gradients(model)
         loss = plain(model, batch, smoothing)
         (loss / 7.0).backward()
@@ -76,18 +84,51 @@ def test_in_training_the_gradient_is_that_of_the_values_kept(setting: Setting) -
     model, batch = setting
     model.train()
     torch.manual_seed(3)
-    backward(model, batch, smoothing=0.1, divisor=1.0)
+    backward(model, batch, LossOptions(0.1, 1.0))
     mine = gradients(model)
     torch.manual_seed(3)
     plain(model, batch, 0.1).backward()
     assert_equal(mine, gradients(model))
 
 
+def test_two_readings_of_a_row_are_drawn_together(setting: Setting) -> None:
+    """Cross-entropy of both, and five times the mean divergence of one from the other."""
+    model, batch = setting
+    model.train()
+    torch.manual_seed(3)
+    sums = backward(model, batch, LossOptions(0.1, 7.0, agreement=5.0))
+    mine = gradients(model)
+    torch.manual_seed(3)
+    twice = batch.twice()
+    one, other = logits(model, twice).log_softmax(-1)[twice.target.ne(EMPTY)].chunk(2)
+    apart = sum(
+        functional.kl_div(b, a, log_target=True, reduction="sum")
+        for a, b in ((one, other), (other, one))
+    )
+    labels = batch.target[batch.target.ne(EMPTY)].repeat(2)
+    both = torch.cat([one, other])
+    loss = functional.cross_entropy(both, labels, label_smoothing=0.1, reduction="sum")
+    loss = (loss + 5.0 * apart / 2) / 2
+    (loss / 7.0).backward()
+    plain_loss = functional.nll_loss(both, labels, reduction="sum").item() / 2
+    assert_sums(sums, Sums(loss.item(), plain_loss, len(labels) // 2))
+    assert_equal(mine, gradients(model))
+
+
+def test_two_equal_readings_agree(setting: Setting) -> None:
+    """Without dropout, reading each row twice changes nothing."""
+    model, batch = setting
+    expected = backward(model.eval(), batch, LossOptions(0.1, 7.0))
+    once = gradients(model)
+    assert_sums(backward(model, batch, LossOptions(0.1, 7.0, agreement=5.0)), expected)
+    assert_equal(gradients(model), once)
+
+
 def test_measure_gives_the_sums_of_backward_and_no_gradient(setting: Setting) -> None:
     model, batch = setting
     measured = measure(model, batch, smoothing=0.1)
     assert all(each.grad is None for each in model.parameters())
-    assert_sums(measured, backward(model, batch, smoothing=0.1, divisor=1.0))
+    assert_sums(measured, backward(model, batch, LossOptions(0.1, 1.0)))
 
 
 def test_rows_sum_to_the_measured_log_probability(setting: Setting) -> None:
@@ -108,20 +149,20 @@ def test_padding_costs_nothing(setting: Setting) -> None:
     """More `<empty>` after the longest target changes neither the sums nor a gradient."""
     model, batch = setting
     wider = Example(batch.source, functional.pad(batch.target, (0, 5), value=EMPTY))
-    sums = backward(model, batch, smoothing=0.1, divisor=1.0)
+    sums = backward(model, batch, LossOptions(0.1, 1.0))
     mine = gradients(model)
-    assert_sums(backward(model, wider, smoothing=0.1, divisor=1.0), sums)
+    assert_sums(backward(model, wider, LossOptions(0.1, 1.0)), sums)
     assert_equal(gradients(model), mine)
 
 
 def test_gradients_add_up_over_the_parts_of_a_batch(setting: Setting) -> None:
     """Accumulation: two halves with one divisor give the whole batch's gradient (S6.6)."""
     model, (source, target, *_) = setting
-    backward(model, Example(source, target), smoothing=0.1, divisor=100.0)
+    backward(model, Example(source, target), LossOptions(0.1, 100.0))
     whole = gradients(model)
     for half in (slice(0, 40), slice(40, None)):
         part = Example(type(source)(source.values[half], source.lengths[half]), target[half])
-        backward(model, part, smoothing=0.1, divisor=100.0)
+        backward(model, part, LossOptions(0.1, 100.0))
     assert_equal(gradients(model), whole)
 
 

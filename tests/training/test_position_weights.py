@@ -11,7 +11,7 @@ from torch import Tensor
 from seqloom.fields import EMPTY, END
 from seqloom.model import SequenceModel, Source
 from seqloom.training import Example, PositionWeights
-from seqloom.training.loss import LossKind, backward
+from seqloom.training.loss import LossKind, LossOptions, backward
 from tests.training.support import network
 
 LENGTHS = np.array([2, 5, 3, 1, 4], np.int32)
@@ -38,7 +38,7 @@ def rows(indices: Sequence[int] | np.ndarray, factors: Tensor | None = None) -> 
 def gradient(model: SequenceModel, example: Example, divisor: float) -> tuple[float, Gradient]:
     """The loss and its gradient."""
     model.zero_grad()
-    total = backward(model, example, smoothing=0.1, divisor=divisor).loss / divisor
+    total = backward(model, example, LossOptions(0.1, divisor)).loss / divisor
     return total, {n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
 
 

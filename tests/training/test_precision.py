@@ -8,7 +8,7 @@ import torch
 from seqloom.errors import ConfigError
 from seqloom.model import SequenceModel
 from seqloom.training import Optimizer, check_precision, fit, measure
-from seqloom.training.loss import backward
+from seqloom.training.loss import LossOptions, backward
 from seqloom.training.precision import BFLOAT16_FEATURES, Precision, precision_of
 from tests.model.models import NAMED, model_of
 from tests.training.support import STACK, example, network, training, updates, weights, whole
@@ -19,7 +19,7 @@ NAMES = (*RECURRENT, "dot global fed", "plain sinusoids")
 
 def gradient(model: SequenceModel, precision: Precision) -> torch.Tensor:
     model.zero_grad()
-    backward(model, example(0), smoothing=0.1, divisor=24.0, precision=precision)
+    backward(model, example(0), LossOptions(0.1, 24.0, precision=precision))
     found = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
     assert all(part.dtype == torch.float32 for part in found)
     return torch.cat(found)

@@ -17,7 +17,7 @@ from seqloom.model.ensemble import network_ensemble
 from seqloom.model.heads import TagsHead
 from seqloom.nn.modules import Dropout, Readout
 from seqloom.search import Greedy, Limits, run_to_end
-from seqloom.training.loss import Example, backward, measure
+from seqloom.training.loss import Example, LossOptions, backward, measure
 from seqloom.training.scheduled_sampling import (
     NEVER_WRITTEN,
     ScheduledSampling,
@@ -132,7 +132,7 @@ def test_a_batch_is_its_rows_one_at_a_time(name: str, choice: FreeRunningChoice)
     mates and padding change nothing."""
     model, batch = setting(name)
     free = freedom(choice)
-    sums = backward(model, batch._replace(sampling=free), smoothing=0.0, divisor=3.0)
+    sums = backward(model, batch._replace(sampling=free), LossOptions(0.0, 3.0))
     mine = gradients(model)
     rows = [walked(model, batch, number, free) for number in range(5)]
     loss = torch.stack([total for total, _ in rows]).sum()
@@ -195,7 +195,7 @@ def test_the_second_pass_reads_the_first_s_choices(name: str) -> None:
             ignore_index=EMPTY,
             reduction="sum",
         )
-        sums = backward(model, batch._replace(sampling=free), smoothing=0.0, divisor=1.0)
+        sums = backward(model, batch._replace(sampling=free), LossOptions(0.0, 1.0))
         mine = gradients(model)
         loss.backward()
         assert sums.loss == pytest.approx(float(loss.detach()), rel=1e-10)
@@ -206,10 +206,10 @@ def test_the_second_pass_reads_the_first_s_choices(name: str) -> None:
 def test_labels_at_every_step_are_plain_teacher_forcing(name: str) -> None:
     """p = 1 to the bit, where all steps are computed at once."""
     model, batch = setting(name)
-    plain = backward(model, batch, smoothing=0.1, divisor=2.0)
+    plain = backward(model, batch, LossOptions(0.1, 2.0))
     expected = gradients(model)
     every = batch._replace(sampling=freedom(probability=1.0))
-    found = backward(model, every, smoothing=0.1, divisor=2.0)
+    found = backward(model, every, LossOptions(0.1, 2.0))
     assert model.feedback is not None
     if model.feedback.soft:  # which is stepped through even then
         assert found == pytest.approx(plain, rel=1e-12)
@@ -227,11 +227,11 @@ def test_gradients_pass_through_gumbel_draws(name: str, choice: FreeRunningChoic
     the loss is that of the same draws as tokens; the gradient is not."""
     model, batch = setting(name)
     free = batch._replace(sampling=freedom(choice, probability=0.2))
-    sums = backward(model, free, smoothing=0.0, divisor=1.0)
+    sums = backward(model, free, LossOptions(0.0, 1.0))
     slopes = gradients(model)
     if choice == "straight-through":
         drawn = batch._replace(sampling=freedom("draw", probability=0.2))
-        assert backward(model, drawn, smoothing=0.0, divisor=1.0) == pytest.approx(sums, rel=1e-10)
+        assert backward(model, drawn, LossOptions(0.0, 1.0)) == pytest.approx(sums, rel=1e-10)
         others = gradients(model)
         assert any(not torch.allclose(slopes[each], others[each], rtol=1e-3) for each in slopes)
         return
@@ -305,8 +305,8 @@ def test_bfloat16_makes_the_same_choices_nearly() -> None:
     model.float()
     for choice in ("greedy", "straight-through"):
         free = batch._replace(sampling=freedom(choice, probability=0.5))
-        exact = backward(model, free, smoothing=0.1, divisor=1.0)
-        rounded = backward(model, free, smoothing=0.1, divisor=1.0, precision="bfloat16")
+        exact = backward(model, free, LossOptions(0.1, 1.0))
+        rounded = backward(model, free, LossOptions(0.1, 1.0, precision="bfloat16"))
         assert rounded.loss == pytest.approx(exact.loss, rel=0.1)
 
 

@@ -8,7 +8,7 @@ import torch
 
 from seqloom.model import Source
 from seqloom.training import Example, SoftTargets, likeliest_symbols, position_scores
-from seqloom.training.loss import backward
+from seqloom.training.loss import LossOptions, backward
 from tests.model.models import VARIANTS, model_of
 
 SHARE, TEMPERATURE, KEPT = 0.3, 2.0, 3
@@ -46,7 +46,7 @@ def test_the_loss_is_that_of_labels_and_of_teachers() -> None:
             for place, line in zip(real, scores, strict=True)
         )
 
-    sums = backward(model, example, smoothing=0.0, divisor=1.0)
+    sums = backward(model, example, LossOptions(0.0, 1.0))
     assert sums.loss == pytest.approx(total(), rel=1e-9)
     assert sums.tokens == 5
     parameter = next(each for each in model.parameters() if each.grad is not None)

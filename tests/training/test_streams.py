@@ -69,7 +69,7 @@ def test_chunks_cost_what_the_whole_costs(name: str, steps: int) -> None:
 
 def test_a_chunk_as_long_as_the_text_gives_the_whole_gradient() -> None:
     model, target = language_model("lstm"), text(3, 20)
-    backward(model, without_source(target), **COST._asdict())
+    backward(model, without_source(target), COST)
     whole = gradients(model)
     learnt(model, target, steps=20)
     assert_equal(gradients(model), whole)

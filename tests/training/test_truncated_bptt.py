@@ -63,7 +63,7 @@ def test_a_chunk_of_full_length_gives_the_whole_gradient(
     """Every parameter, every kind of decoder, in float64; also where it reads its own draws and
     runs on past the end."""
     model, rows = built(name), batch()._replace(sampling=freedom)
-    expected = backward(model, rows, **COST._asdict())
+    expected = backward(model, rows, COST)
     whole = gradients(model)
     sums, _ = backward_truncated(model, rows, COST, steps=13)
     assert_sums(sums, expected)
@@ -105,7 +105,7 @@ def test_gradients_of_the_whole_are_others() -> None:
     model = built("lstm form e")
     backward_truncated(model, batch(), COST, steps=3)
     cut = gradients(model)["decoder.stack.layers.0.units.0.recur"]
-    backward(model, batch(), **COST._asdict())
+    backward(model, batch(), COST)
     assert not torch.allclose(cut, gradients(model)["decoder.stack.layers.0.units.0.recur"])
 
 

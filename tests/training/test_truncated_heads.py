@@ -10,7 +10,7 @@ from seqloom.config import ModelConfig
 from seqloom.fields import EMPTY, END, Symbols
 from seqloom.model import HeadModel, Source, build
 from seqloom.nn.truncation import truncate_gradients
-from seqloom.training.loss import Example, backward
+from seqloom.training.loss import Example, LossOptions, backward
 from tests.nn.parts import stirred
 from tests.training.loss_cases import assert_equal, gradients
 
@@ -44,7 +44,7 @@ def example(kind: str) -> Example:
 
 def truncated(model: HeadModel, given: Example, steps: int) -> dict[str, Tensor]:
     with truncate_gradients(steps):
-        backward(model, given, smoothing=0.0, divisor=5.0)
+        backward(model, given, LossOptions(0.0, 5.0))
     return gradients(model)  # type: ignore[arg-type]
 
 

@@ -252,6 +252,11 @@ class TrainingConfig(Section):
         "and then the mean over rows",
     )
     label_smoothing: Share = Field(0.1, description="probability spread over the whole vocabulary")
+    agreement: NonNegative = Field(
+        0.0,
+        description="R-Drop: each row is read twice, with other values dropped, and how far the "
+        "two distributions at a position are apart counts so much in the loss; 0 reads it once",
+    )
     one_position: bool = Field(
         False, description="take the loss of each row at one output position, drawn anew each time"
     )

@@ -62,6 +62,7 @@ class KernelsStructure(ctypes.Structure):
         ("norm", _function(6, c_int64, c_int32, c_float)),
         ("norm_back", _function(8, c_int64, c_int32)),
         ("loss", _function(5, c_int64, c_int32, c_float)),
+        ("pair_loss", _function(5, c_int64, c_int32, c_float, c_float)),
         ("attend", _Attend),
         ("attend_back", _Attend),
         ("lstm", _function(8, c_int64, c_int32)),

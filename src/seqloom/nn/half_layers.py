@@ -60,21 +60,25 @@ def half_losses(
     targets: Int[Tensor, "N"],
     factors: Float[Tensor, "N"],
     smoothing: float,
-    divisor: float,
+    agreement: float = 0.0,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "N"]] | None:
     """The sum of smoothed cross-entropies times factors, and the targets' log-probabilities.
 
-    The gradient of the sum over the divisor takes the place of the logits; None where no kernel
-    does it.
+    With `agreement`, the second half of the rows reads the same positions as the first, and how far
+    the two distributions are apart counts so much. The gradient of the sum takes the place of the
+    logits; None where no kernel does it.
     """
     fits = logits.dtype == torch.bfloat16 and factors.dtype == torch.float32
     if not (fits and logits.is_contiguous() and uses_half_kernels(logits, targets)):
         return None
     losses, likelihoods = factors.new_empty(2, len(targets))
-    scaled = factors / divisor
-    tensors = (logits, targets.contiguous(), scaled, losses, likelihoods)
-    addresses = (each.data_ptr() for each in tensors)
-    half_kernels().loss(*addresses, len(targets), logits.shape[1], smoothing)
+    tensors = (logits, targets.contiguous(), factors.contiguous(), losses, likelihoods)
+    addresses = [each.data_ptr() for each in tensors]
+    if agreement:
+        kernel = half_kernels().pair_loss
+        kernel(*addresses, len(targets), logits.shape[1], smoothing, agreement)
+    else:
+        half_kernels().loss(*addresses, len(targets), logits.shape[1], smoothing)
     return (losses * factors).sum(), likelihoods
 
 

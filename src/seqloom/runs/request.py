@@ -22,10 +22,10 @@ from seqloom.model import build_on_meta
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.ctc_checks import check_ctc_config
 from seqloom.runs.loggers import check_loggers
+from seqloom.runs.loss_checks import check_agreement, check_teaching
 from seqloom.runs.pretrained import PretrainedRun, embedding_overrides, freeze_pretrained
 from seqloom.runs.process import check_gpu
 from seqloom.runs.progress import TrainingObserver
-from seqloom.runs.teaching import check_teaching
 from seqloom.training import check_forcing, check_precision, freeze
 
 __all__ = ["ConfigCheck", "RunDraft", "TrainingRequest", "check_network", "draft_rows"]
@@ -117,6 +117,7 @@ def check_network(config: Config) -> None:
     """ConfigError where the configured network cannot be built or trained."""
     model, training = config.model, config.training
     check_teaching(config)
+    check_agreement(config)
     if model.ctc or model.decoder.is_ctc:
         check_ctc_config(config)
     source, target = placeholder_items(config.source), placeholder_items(config.target)

@@ -24,7 +24,6 @@ from seqloom.errors import ConfigError, RunError
 from seqloom.fields import EMPTY, Field
 from seqloom.model import Network, Source, build
 from seqloom.model.networks import load_weights
-from seqloom.remedies import Setting
 from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
 from seqloom.runs.progress import TrainingObserver
 from seqloom.store import RunDirectory, durable
@@ -32,7 +31,6 @@ from seqloom.training import Example, SoftTargets, likeliest_symbols, position_s
 
 __all__ = [
     "TaughtPositions",
-    "check_teaching",
     "claim_folder",
     "teacher_fields",
     "write_taught_positions",
@@ -41,27 +39,6 @@ __all__ = [
 FOLDER, TEACHERS = ("distilled", "positions"), "teachers.json"
 FILES: dict[str, np.dtype[Any]] = {"symbols": np.dtype("<i4"), "probabilities": np.dtype("<f2")}
 GROUP = 64  # rows that teachers read at once
-
-
-def check_teaching(config: Config) -> None:
-    """ConfigError where positions cannot be taught as configured."""
-    training = config.training
-    if not training.teaching.runs:
-        return
-    told = {
-        "training.truncate": training.truncate and not config.target.is_aligned,
-        "training.forcing": training.forcing.free_running is not None,
-        "data.lines": config.data.lines == "stream",
-        "model.ctc": bool(config.model.ctc) or config.model.decoder.is_ctc,
-        "target.kind": config.target.kind in ("series", "number", "blanks"),
-    }
-    for name, wrong in told.items():
-        if wrong:
-            raise ConfigError(
-                f"{name} does not go with teachers of single positions",
-                place=Setting("training.teaching.runs"),
-                remedy=f"change {name}, or distill whole outputs alone",
-            )
 
 
 def teacher_fields(teaching: TeachingConfig) -> tuple[Field, Field]:

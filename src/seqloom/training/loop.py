@@ -111,14 +111,14 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> ReducedLoss
     optimizer.zero()
     model = optimizer.model.train()
     loss = 0.0
-    cost = LossOptions(config.label_smoothing, tokens, precision_of(config))
+    cost = LossOptions(config.label_smoothing, tokens, precision_of(config), config.agreement)
     for each in work.examples:
         if work.backward is not None:
             sums = work.backward(each, cost)
         elif config.truncate:
             sums = _backward_truncated(model, each, cost, steps=config.truncate)
         else:
-            sums = backward(model, each, **cost._asdict())
+            sums = backward(model, each, cost)
         loss += sums.loss
     stop = ranks.should_stop is not None and ranks.should_stop()
     if ranks.world > 1:
@@ -133,7 +133,7 @@ def _backward_truncated(model: Network, example: Example, cost: LossOptions, *, 
     if model.decoder is not None:
         return backward_truncated(model, example, cost, steps=steps)[0]
     with truncate_gradients(steps):
-        return backward(model, example, **cost._asdict())
+        return backward(model, example, cost)
 
 
 def _divergence_error(model: nn.Module, step: int, loss: float, work: Portion) -> DivergedError:

@@ -63,6 +63,12 @@ class Example(NamedTuple):
     sampling: ScheduledSampling | None = None  # plain teacher forcing, if not given
     soft: SoftTargets | None = None  # (B, T, K), of teachers
 
+    def twice(self) -> "Example":
+        """The rows and the same rows once more."""
+        source = Source(*(torch.cat([each, each]) for each in self.source))
+        factors = None if self.factors is None else self.factors.repeat(2, 1)
+        return Example(source, self.target.repeat(2, *[1] * (self.target.ndim - 1)), factors)
+
 
 class LossInputs(NamedTuple):
     """The positions that count: features or outputs, their labels and weights."""
@@ -96,34 +102,47 @@ class LossOptions(NamedTuple):
     smoothing: float
     divisor: float
     precision: Precision = "float32"
+    agreement: float = 0.0  # between two readings of each row
 
 
-def backward(
-    model: Network,
-    example: Example,
-    *,
-    smoothing: float,
-    divisor: float,
-    precision: Precision = "float32",
-) -> Sums:
+def backward(model: Network, example: Example, cost: LossOptions) -> Sums:
     """Add the gradient of (summed loss / divisor) to every parameter's `grad`.
 
     Label smoothing: Szegedy et al. 2016, Rethinking the Inception Architecture for Computer Vision.
     """
+    if cost.agreement:
+        return _backward_twice(model, example, cost)
     head = model.direct_head
     if _sums_alignments(model):
-        with matmul_precision(precision):
+        with matmul_precision(cost.precision):
             total, sums = _alignment_loss(model, example)
-        (total / divisor).backward()
+        (total / cost.divisor).backward()
         return sums
-    with matmul_precision(precision):
+    with matmul_precision(cost.precision):
         found = _loss_inputs(model, example)
-        direct = None if head is None else _head_loss(head, found, smoothing)
+        direct = None if head is None else _head_loss(head, found, cost.smoothing)
     if direct is not None:
         total, sums = direct
-        (total / divisor).backward()
+        (total / cost.divisor).backward()
         return sums
-    return backward_from_features(model, found, LossOptions(smoothing, divisor, precision))
+    return backward_from_features(model, found, cost)
+
+
+def _backward_twice(model: Network, example: Example, cost: LossOptions) -> Sums:
+    """The same where each row is read twice, with other values dropped, and both distributions at a
+    position are to agree.
+
+    Liang et al. 2021, R-Drop: Regularized Dropout for Neural Networks.
+    """
+    with matmul_precision(cost.precision):
+        found = _loss_inputs(model, example.twice())
+    size = HALF_CHUNK if cost.precision == "bfloat16" else CHUNK
+    first = torch.arange(len(found.labels) // 2).split(size // 2)
+    order = torch.cat([torch.cat([part, part + len(found.labels) // 2]) for part in first])
+    hidden, labels, factors = (each[order.to(each.device)] for each in found[:3])
+    paired = LossInputs(hidden, labels, factors)
+    sums = backward_from_features(model, paired, cost._replace(divisor=2 * cost.divisor))
+    return Sums(sums.loss / 2, sums.negative_log_probability / 2, sums.tokens // 2)
 
 
 def backward_from_features(model: Network, found: LossInputs, cost: LossOptions) -> Sums:
@@ -140,15 +159,18 @@ def backward_from_features(model: Network, found: LossInputs, cost: LossOptions)
         with matmul_precision(cost.precision):
             logits = writer.write(leaf)
             if taught is None:
-                half = half_losses(logits, target, factor, cost.smoothing, cost.divisor)
+                scaled = factor / cost.divisor
+                half = half_losses(logits, target, scaled, cost.smoothing, cost.agreement)
         if half is not None:
-            total, log_probabilities = half
+            total, log_probabilities = half[0] * cost.divisor, half[1]
             logits.backward(logits.detach())
         else:
             logits = logits.to(factor.dtype)
             losses, log_probabilities = _cross_entropy(logits, target, cost.smoothing)
             if taught is not None:
                 losses = next(taught).mix(losses, logits)
+            if cost.agreement:
+                losses = losses + cost.agreement * _divergence(logits)
             total = (losses * factor).sum()
             (total / cost.divisor).backward()
         gradients.append(_gradient(leaf))
@@ -297,6 +319,13 @@ def extend_factors(
 
 def _dtype(model: Network) -> torch.dtype:
     return next(model.parameters()).dtype
+
+
+def _divergence(logits: Float[Tensor, "N V"]) -> Float[Tensor, "N"]:
+    """How far the first half of the rows is from the second: half of the mean of both divergences
+    for each of the two rows."""
+    one, other = logits.log_softmax(-1).chunk(2)
+    return ((one.exp() - other.exp()) * (one - other)).sum(-1).repeat(2) / 4
 
 
 def _gradient(leaf: Tensor) -> Tensor:

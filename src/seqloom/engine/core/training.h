@@ -147,39 +147,104 @@ static void train_norm_back(const half *gradient, const float *values, const flo
     }
 }
 
+/* A row of logits in a loss: the logarithm of its sum of exponentials, its own sum, and its target's. */
+typedef struct {
+    float norm, sum, own;
+} row_of_logits;
+
+INLINE float h_value(half bits) {
+    const uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+INLINE half h_from(float value) {
+    const __m256i all = (__m256i)_mm512_cvtneps_pbh(v_set(value));
+    return (half)_mm256_extract_epi16(all, 0);
+}
+
+static row_of_logits survey_logits(const half *x, int64_t target, int32_t size) {
+    vec top = v_set(-INFINITY), total = v_set(0.0f), plain = v_set(0.0f);
+    for (int i = 0; i < size; i += LANES) {
+        const __mmask16 which = lanes(size - i);
+        top = _mm512_mask_max_ps(top, which, top, h_load(x + i, which));
+    }
+    const vec most = v_set(_mm512_reduce_max_ps(top));
+    for (int i = 0; i < size; i += LANES) {
+        const __mmask16 which = lanes(size - i);
+        const vec value = h_load(x + i, which);
+        total = v_add(total, _mm512_maskz_mov_ps(which, v_exp(v_sub(value, most))));
+        plain = v_add(plain, value);
+    }
+    const float norm = _mm512_cvtss_f32(most) + logf(v_sum(total));
+    return (row_of_logits){.norm = norm, .sum = v_sum(plain), .own = h_value(x[target])};
+}
+
+INLINE float smoothed_loss(row_of_logits row, int32_t size, float smoothing) {
+    return (1 - smoothing) * (row.norm - row.own) + smoothing * (row.norm - row.sum / (float)size);
+}
+
 /* Smoothed cross-entropy of each row of logits, which its gradient times a factor replaces. */
 static void train_loss(half *logits, const int64_t *targets, const float *factors, float *losses,
                        float *likelihoods, int64_t rows, int32_t size, float smoothing) {
     for (long row = 0; row < rows; row++) {
         half *x = logits + row * size;
-        const __mmask16 rest = lanes(size % LANES ? size % LANES : LANES);
-        const int last = (size - 1) / LANES * LANES;
-        vec top = v_set(-INFINITY), total = v_set(0.0f), plain = v_set(0.0f);
-        for (int i = 0; i < last; i += LANES) top = v_max(top, h_load(x + i, 0xffff));
-        top = _mm512_mask_max_ps(top, rest, top, h_load(x + last, rest));
-        const vec most = v_set(_mm512_reduce_max_ps(top));
-        for (int i = 0; i <= last; i += LANES) {
-            const __mmask16 which = i < last ? 0xffff : rest;
-            const vec value = h_load(x + i, which);
-            total = v_add(total, _mm512_maskz_mov_ps(which, v_exp(v_sub(value, most))));
-            plain = v_add(plain, value);
-        }
-        const uint32_t bits = (uint32_t)x[targets[row]] << 16;
-        float own;
-        memcpy(&own, &bits, sizeof own);
-        const float norm = _mm512_cvtss_f32(most) + logf(v_sum(total));
-        likelihoods[row] = own - norm;
-        losses[row] = (1 - smoothing) * (norm - own) + smoothing * (norm - v_sum(plain) / (float)size);
+        const row_of_logits found = survey_logits(x, targets[row], size);
+        likelihoods[row] = found.own - found.norm;
+        losses[row] = smoothed_loss(found, size, smoothing);
         const float factor = factors[row];
-        const vec shift = v_set(norm), times = v_set(factor), less = v_set(factor * smoothing / (float)size);
-        for (int i = 0; i <= last; i += LANES) {
-            const __mmask16 which = i < last ? 0xffff : rest;
+        const vec shift = v_set(found.norm), times = v_set(factor), less = v_set(factor * smoothing / (float)size);
+        for (int i = 0; i < size; i += LANES) {
+            const __mmask16 which = lanes(size - i);
             const vec p = v_exp(v_sub(h_load(x + i, which), shift));
             h_store(x + i, _mm512_fmsub_ps(p, times, less), which);
         }
-        const float wanted = (expf(own - norm) - smoothing / (float)size - (1 - smoothing)) * factor;
-        const __m256i one = (__m256i)_mm512_cvtneps_pbh(v_set(wanted));
-        x[targets[row]] = (half)_mm256_extract_epi16(one, 0);
+        x[targets[row]] = h_from((expf(found.own - found.norm) - smoothing / (float)size - (1 - smoothing)) * factor);
+    }
+}
+
+/* The same where row i of the first half and row i of the second are two readings of one position:
+ * `agreement` times the mean of both divergences between their distributions counts too, half of it in
+ * each row's loss. */
+static void train_pair_loss(half *logits, const int64_t *targets, const float *factors, float *losses,
+                            float *likelihoods, int64_t rows, int32_t size, float smoothing,
+                            float agreement) {
+    const long half_rows = rows / 2;
+    for (long row = 0; row < half_rows; row++) {
+        const long other = row + half_rows;
+        half *x = logits + row * size, *y = logits + other * size;
+        const int64_t target = targets[row];
+        const row_of_logits one = survey_logits(x, target, size), two = survey_logits(y, target, size);
+        const vec norm_x = v_set(one.norm), norm_y = v_set(two.norm);
+        vec forward = v_set(0.0f), backward = v_set(0.0f);
+        for (int i = 0; i < size; i += LANES) {
+            const __mmask16 which = lanes(size - i);
+            const vec a = v_sub(h_load(x + i, which), norm_x), b = v_sub(h_load(y + i, which), norm_y);
+            const vec apart = _mm512_maskz_sub_ps(which, a, b);
+            forward = v_fma(v_exp(a), apart, forward);
+            backward = v_fma(v_exp(b), apart, backward);
+        }
+        const float from_x = v_sum(forward), from_y = -v_sum(backward); /* the two divergences */
+        const float factor = factors[row], spread = smoothing / (float)size, pull = agreement / 2;
+        likelihoods[row] = one.own - one.norm;
+        likelihoods[other] = two.own - two.norm;
+        losses[row] = smoothed_loss(one, size, smoothing) + pull * (from_x + from_y) / 2;
+        losses[other] = smoothed_loss(two, size, smoothing) + pull * (from_x + from_y) / 2;
+        const vec times = v_set(factor), less = v_set(spread), drawn = v_set(pull);
+        for (int i = 0; i < size; i += LANES) {
+            const __mmask16 which = lanes(size - i);
+            const vec a = v_sub(h_load(x + i, which), norm_x), b = v_sub(h_load(y + i, which), norm_y);
+            const vec p = v_exp(a), q = v_exp(b), apart = v_sub(a, b), gap = v_sub(p, q);
+            const vec to_x = v_fma(p, v_sub(apart, v_set(from_x)), gap);
+            const vec to_y = v_sub(v_mul(q, v_sub(v_set(-from_y), apart)), gap);
+            h_store(x + i, v_mul(times, v_fma(drawn, to_x, v_sub(p, less))), which);
+            h_store(y + i, v_mul(times, v_fma(drawn, to_y, v_sub(q, less))), which);
+        }
+        const float a = one.own - one.norm, b = two.own - two.norm, p = expf(a), q = expf(b);
+        const float to_x = p * (a - b - from_x) + p - q, to_y = q * (b - a - from_y) + q - p;
+        x[target] = h_from(factor * (p - spread - (1 - smoothing) + pull * to_x));
+        y[target] = h_from(factor * (q - spread - (1 - smoothing) + pull * to_y));
     }
 }
 
@@ -421,6 +486,7 @@ static void train_lstm_back(const float *gates, const float *cell, const float *
 static const sl_training training = {
     .drop = train_drop, .add = train_add, .add_back = train_add_back, .relu = train_relu,
     .relu_back = train_relu_back, .norm = train_norm, .norm_back = train_norm_back, .loss = train_loss,
+    .pair_loss = train_pair_loss,
     .attend = train_attend, .attend_back = train_attend_back,
     .lstm = train_lstm, .lstm_back = train_lstm_back,
 };

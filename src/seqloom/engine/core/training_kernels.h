@@ -36,6 +36,8 @@ typedef struct {
                       float *to_bias, int64_t rows, int32_t width);
     void (*loss)(uint16_t *logits, const int64_t *targets, const float *factors, float *losses,
                  float *likelihoods, int64_t rows, int32_t size, float smoothing);
+    void (*pair_loss)(uint16_t *logits, const int64_t *targets, const float *factors, float *losses,
+                      float *likelihoods, int64_t rows, int32_t size, float smoothing, float agreement);
     int32_t (*attend)(const sl_attention *all);
     int32_t (*attend_back)(const sl_attention *all);
     void (*lstm)(const uint16_t *sums, const uint16_t *product, const float *cell, float *gates,
