@@ -4,6 +4,7 @@ The import hook comes first: it must be in place before the packages it names ar
 """
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,13 @@ from seqloom.engine.builder import build, find_compiler, stale
 
 # One thread: tests are small, and threads that wait for one another make a busy machine crawl.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# A shell starts what it runs in the background with Ctrl-C ignored, and so would tests be that send
+# it: Seqloom leaves ignored signals ignored.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 install_import_hook(
     [
