@@ -44,8 +44,9 @@ def test_flat_rows_are_the_rows(
     texts = [random_text(chance) for _ in range(400)]
     config = TextConfig(unit=unit, lowercase=lowercase, size=400 if unit == "subword" else 40)
     field = learn_field(config, texts[:200], seed=1)
-    for start in range(0, count(400, 20_000), 40):
-        some = texts[start : start + 40] or [random_text(chance) for _ in range(40)]
+    parts = [texts[start : start + 40] for start in range(0, 400, 40)]
+    parts += [[random_text(chance) for _ in range(40)] for _ in range(count(0, 490))]
+    for some in [*parts, ["w1 \n w2", "w1 w2", "", "\n"]]:
         flat = field.flat_rows(some)
         assert [row.tolist() for row in flat.rows()] == [row.tolist() for row in field.rows(some)]
     assert not len(field.flat_rows([]).values)

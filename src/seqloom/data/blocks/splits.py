@@ -1,8 +1,9 @@
 """Which rows are held out: by their hashes, or at the end of a stream."""
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,21 @@ def split_key(source: str, target: str, config: DataConfig) -> str:
     return source if source and config.split == "source" else f"{source}\0{target}"
 
 
+def _split_keys(rows: BlockRows, config: DataConfig) -> Sequence[str]:
+    """`split_key` of each row of a block."""
+    if config.split == "source" and not config.turns and all(rows.sources):
+        return rows.sources
+    pairs = zip(rows.sources, rows.targets, strict=True)
+    return [split_key(source, target, config) for source, target in pairs]
+
+
 @dataclass(frozen=True)
 class Split:
     """The hashes of what is held out: sources or, as `data.split` says, rows."""
 
     holdout: frozenset[int]
     config: DataConfig
+    _latest: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def is_valid(self, row: Row) -> bool:
         """Whether a row is held out."""
@@ -42,10 +52,13 @@ class Split:
         return ~self.valid_mask(rows)
 
     def valid_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Which rows of a block are held out."""
-        pairs = zip(rows.sources, rows.targets, strict=True)
-        hashes = hash_texts(split_key(source, target, self.config) for source, target in pairs)
-        return np.isin(hashes, np.fromiter(self.holdout, np.uint64, len(self.holdout)))
+        """Which rows of a block are held out; both sides ask for the same block in turn."""
+        if not self._latest or self._latest[0] is not rows:
+            hashes = hash_texts(_split_keys(rows, self.config))
+            held_out = np.fromiter(self.holdout, np.uint64, len(self.holdout))
+            self._latest[:] = rows, np.isin(hashes, held_out)
+        mask: NDArray[np.bool_] = self._latest[1]
+        return mask
 
     def train(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows to learn from."""
