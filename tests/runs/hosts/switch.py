@@ -43,7 +43,10 @@ class Switch:
             self._send_due()
 
     def _receive(self, port: socket.socket) -> None:
-        frame, address = port.recvfrom(LARGEST)
+        try:
+            frame, address = port.recvfrom(LARGEST)
+        except OSError:  # the link was set down
+            return
         if address[2] == OUTGOING:
             return
         to, source = frame[HEADER : HEADER + 6], frame[HEADER + 6 : HEADER + 12]

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,7 +40,7 @@ class Split:
 
     holdout: frozenset[int]
     config: DataConfig
-    _latest: list[Any] = field(default_factory=list, init=False, repr=False, compare=False)
+    _latest: list[tuple[BlockRows, NDArray[np.bool_]]] = field(default_factory=list, compare=False)
 
     def is_valid(self, row: Row) -> bool:
         """Whether a row is held out."""
@@ -53,12 +52,11 @@ class Split:
 
     def valid_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
         """Which rows of a block are held out; both sides ask for the same block in turn."""
-        if not self._latest or self._latest[0] is not rows:
+        if not self._latest or self._latest[0][0] is not rows:
             hashes = hash_texts(_split_keys(rows, self.config))
             held_out = np.fromiter(self.holdout, np.uint64, len(self.holdout))
-            self._latest[:] = rows, np.isin(hashes, held_out)
-        mask: NDArray[np.bool_] = self._latest[1]
-        return mask
+            self._latest[:] = [(rows, np.isin(hashes, held_out))]
+        return self._latest[0][1]
 
     def train(self, rows: Iterable[Row]) -> Iterator[Row]:
         """The rows to learn from."""
