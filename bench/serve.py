@@ -8,12 +8,11 @@ lone client, by 4 clients and by 32. Figures are medians over the rounds. The ai
 85 % of the sentences a second of `predict` and a 99th percentile of at most 1.8 times the median;
 with 4 clients a median latency of at most 2.5 times that of a lone client; a lone client within
 2 ms of `predict` of one line. Clients take processor time of the same cores, which is told as their
-share. Results are printed and
-kept in bench/results/serve.json; docs/results.md is made anew.
+share; they are raw sockets in one process (bench/clients.py), so that it is the server that is
+measured. Results are printed and kept in bench/results/serve.json; docs/results.md is made anew.
 """
 
 import argparse
-import asyncio
 import json
 import os
 import statistics
@@ -25,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from clients import closed_loop, predict_request
 from foundation import RESULTS, ROOT, SEQLOOM, surroundings
 
 from seqloom.api.load import load
@@ -64,47 +64,13 @@ def server(run: Path) -> Iterator[int]:
         process.wait()
 
 
-def requests(lines: list[str], beam: int) -> list[bytes]:
-    """A whole HTTP request for each line."""
-    search = {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
-    made = []
-    for line in lines:
-        body = json.dumps({"inputs": [line], "search": search}).encode()
-        head = f"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
-        made.append(f"{head}Content-Type: application/json\r\n\r\n".encode() + body)
-    return made
-
-
-async def client(port: int, pending: Iterator[bytes], seconds: list[float]) -> None:
-    """Send what is left, one after the other, on one connection."""
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    for request in pending:
-        began = time.perf_counter()
-        writer.write(request)
-        head = await reader.readuntil(b"\r\n\r\n")
-        if not head.startswith(b"HTTP/1.1 200"):
-            raise SystemExit(f"bench/serve.py: {head.splitlines()[0].decode()}")
-        (length,) = [
-            int(line.split(b":")[1])
-            for line in head.lower().splitlines()
-            if line.startswith(b"content-length")
-        ]
-        await reader.readexactly(length)
-        seconds.append(time.perf_counter() - began)
-    writer.close()
-    await writer.wait_closed()
-
-
-async def driven(port: int, sent: list[bytes], clients: int) -> Timed:
+def driven(port: int, sent: list[bytes], clients: int) -> Timed:
     """All requests by so many clients at once."""
-    pending, seconds = iter(sent), list[float]()
-    began, used = time.perf_counter(), time.process_time()
-    await asyncio.gather(*(client(port, pending, seconds) for _ in range(clients)))
-    took = time.perf_counter() - began
-    rate, share = len(sent) / took, (time.process_time() - used) / took / CORES
-    ordered = sorted(seconds)
-    tail = ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))]
-    return Timed(rate, 1_000 * statistics.median(ordered), 1_000 * tail, share)
+    tally = closed_loop(port, iter(sent), clients)
+    if len(tally.seconds) < len(sent):
+        raise SystemExit(f"bench/serve.py: {len(sent) - len(tally.seconds)} requests failed")
+    share = tally.processor / (tally.ended - tally.began) / CORES
+    return Timed(tally.rate, tally.quantile(0.5), tally.quantile(0.99), share)
 
 
 def predicted(model: TextPredictor, lines: list[str], beam: int) -> float:
@@ -126,20 +92,20 @@ def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, A
     if not isinstance(model, TextPredictor):
         raise SystemExit(f"bench/serve.py: {run} does not decode")
     predicted(model, lines[:ALONE], beam)  # not timed, as below: both begin warm
-    sent = requests(lines, beam)
+    sent = [predict_request([line], beam) for line in lines]
     found: dict[str, list[Any]] = {
         "predict": [],
         "alone": [],
         **{f"{count} clients": [] for count in CLIENTS},
     }
     with server(run) as port:
-        asyncio.run(driven(port, sent[:ALONE], CLIENTS[-1]))
+        driven(port, sent[:ALONE], CLIENTS[-1])
         for _ in range(rounds):
             found["predict"].append(predicted(model, lines, beam))
             found["alone"].append(lone(model, lines[:ALONE], beam))
             for count in CLIENTS:
                 chosen = sent[:ALONE] if count == 1 else sent
-                timed = asyncio.run(driven(port, chosen, count))
+                timed = driven(port, chosen, count)
                 found[f"{count} clients"].append(timed._asdict())
     medians = {
         name: {key: statistics.median(each[key] for each in timed) for key in Timed._fields}

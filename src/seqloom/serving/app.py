@@ -9,28 +9,26 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from fastapi import FastAPI, Request
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response, StreamingResponse
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
-from seqloom.errors import ConfigError, SeqloomError
+from seqloom.errors import SeqloomError
 from seqloom.prediction import Predictor
+from seqloom.serving.connections import DISCONNECTION, Disconnection
+from seqloom.serving.error_answers import add_error_handlers, log_fault, server_fault
 from seqloom.serving.errors import (
     PROBLEM,
-    MalformedRequest,
     RequestCancelled,
-    RequestRefused,
     ServerStopping,
     error_body,
-    retry_after,
 )
-from seqloom.serving.guard import Access, Guard, PlainMethods
+from seqloom.serving.guard import WORK_PATHS, Access, Guard, PlainMethods
 from seqloom.serving.inputs import reads_files
 from seqloom.serving.jobs import Event, Job, RenderedOutput
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.looks import LookRequest
-from seqloom.serving.metrics import RequestRecord, log
+from seqloom.serving.metrics import RequestRecord
 from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model
 from seqloom.serving.responses import (
@@ -42,9 +40,10 @@ from seqloom.serving.responses import (
     describe_api,
 )
 from seqloom.serving.service import Service
+from seqloom.serving.work_routes import WorkRoutes
 from seqloom.version import __version__
 
-__all__ = ["PageFile", "add_error_handlers", "application", "page_files"]
+__all__ = ["PageFile", "application", "page_files"]
 
 EVENT = {  # of a stream, as OpenAPI tells it
     "type": "object",
@@ -52,8 +51,6 @@ EVENT = {  # of a stream, as OpenAPI tells it
 }
 
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-FAULT = "the model failed on this request; the server's log has its number"
-MALFORMED = "the body is not JSON that can be read"
 LARGE = 1_000  # bytes of an answer that is compressed for clients that can read it
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {
@@ -120,19 +117,9 @@ def application(
     bounds = limits
     if any(map(reads_files, models.values())):
         bounds = limits.model_copy(update={"body": max(limits.body, limits.upload)})
-    app.add_middleware(GZipMiddleware, minimum_size=LARGE)
-    guard = Guard(
-        PlainMethods(app), access=access or Access(), limits=bounds, metrics=service.metrics
-    )
+    whole = PlainMethods(GZipMiddleware(WorkRoutes(app, WORK_PATHS), LARGE), app.routes)
+    guard = Guard(whole, access=access or Access(), limits=bounds, metrics=service.metrics)
     return guard, service
-
-
-def add_error_handlers(app: FastAPI) -> None:
-    """Answer every error as problem details."""
-    app.add_exception_handler(SeqloomError, _seqloom_error)
-    app.add_exception_handler(RequestValidationError, _validation_error)
-    app.add_exception_handler(HTTPException, _http_error)
-    app.add_exception_handler(Exception, _server_error)
 
 
 def _work_routes(app: FastAPI, service: Service) -> None:
@@ -256,8 +243,8 @@ async def _stream_events(
     except SeqloomError as error:
         yield _format_event("error", error_body(error, request.scope["path"]))
     except Exception as error:
-        _log_fault(request, error)
-        yield _format_event("error", error_body(_fault(), request.scope["path"]))
+        log_fault(request, error)
+        yield _format_event("error", error_body(server_fault(), request.scope["path"]))
 
 
 def _outputs_of(event: Event) -> dict[int, RenderedOutput]:
@@ -296,27 +283,18 @@ def _client(request: Request) -> str:
 
 async def _events(job: Job, request: Request, entry: RequestRecord) -> AsyncIterator[Event]:
     """What becomes known of a job, until its reader has enough; an error ends it."""
-    watching = asyncio.create_task(_cancel_on_disconnect(job, request))
-    try:
-        while True:
-            event = await job.next_event()
-            if event.error is not None:
-                entry.end("cancelled" if isinstance(event.error, RequestCancelled) else "failed")
-                raise event.error
-            yield event
-    finally:
-        job.cancelled = True  # whatever is left of it
-        watching.cancel()
-
-
-async def _cancel_on_disconnect(job: Job, request: Request) -> None:
-    """Give up a job whose client goes away."""
-    while True:
-        message = await request.receive()
-        if message["type"] == "http.disconnect":
-            job.cancelled = True
-            job.events.put_nowait(Event(0, error=RequestCancelled("the client has gone")))
-            return
+    connection = request.scope["state"].get(DISCONNECTION) or Disconnection()
+    with connection.watched(job.give_up):
+        try:
+            while True:
+                event = await job.next_event()
+                if event.error is not None:
+                    cancelled = isinstance(event.error, RequestCancelled)
+                    entry.end("cancelled" if cancelled else "failed")
+                    raise event.error
+                yield event
+        finally:
+            job.cancelled = True  # whatever is left of it
 
 
 def _request_record(request: Request) -> RequestRecord:
@@ -330,13 +308,6 @@ def _format_event(kind: str, data: dict[str, Any]) -> bytes:
 
 def _json(content: Any, *, status: int = 200) -> Response:
     return JSONResponse(content, status)
-
-
-def _problem(
-    error: SeqloomError, request: Request, headers: Mapping[str, str] | None = None
-) -> Response:
-    body = error_body(error, request.scope["path"])
-    return JSONResponse(body, error.http_status, headers, media_type=PROBLEM)
 
 
 class PageFile(NamedTuple):
@@ -359,54 +330,3 @@ def page_files() -> dict[str, PageFile]:
         for each in folder.iterdir()
         if each.name.rpartition(".")[2] in KINDS
     }
-
-
-async def _seqloom_error(request: Request, error: Exception) -> Response:
-    told = error if isinstance(error, SeqloomError) else _fault()
-    answer = _problem(told, request)
-    if (seconds := retry_after(told)) is not None:
-        answer.headers["retry-after"] = str(seconds)
-    return answer
-
-
-async def _validation_error(request: Request, error: Exception) -> Response:
-    """The first thing that is wrong, without what was sent."""
-    told = ConfigError("the request is not as it should be")
-    if isinstance(error, RequestValidationError) and error.errors():
-        first = error.errors()[0]
-        if first["type"] == "json_invalid":
-            return await _seqloom_error(request, MalformedRequest(MALFORMED, place="body"))
-        place = ".".join(str(part) for part in first["loc"] if part != "body")
-        told = ConfigError(_safe(first["msg"][:200]), place=_safe(place or "body"))
-    return await _seqloom_error(request, told)
-
-
-async def _http_error(request: Request, error: Exception) -> Response:
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    headers = error.headers if isinstance(error, HTTPException) else None
-    words = {400: MALFORMED, 404: "there is nothing here"}
-    told = RequestRefused(words.get(status, "the method is not allowed here"), status=status)
-    return _problem(told, request, headers)
-
-
-async def _server_error(request: Request, error: Exception) -> Response:
-    _log_fault(request, error)
-    return await _seqloom_error(request, _fault())
-
-
-def _fault() -> SeqloomError:
-    return SeqloomError(FAULT)
-
-
-def _log_fault(request: Request, error: Exception) -> None:
-    """Where it happened, but not what it says, which may hold text of the request."""
-    trace, place = error.__traceback__, ""
-    while trace is not None:
-        place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
-        trace = trace.tb_next
-    log("fault", kind=type(error).__name__, place=place, path=request.scope["path"])
-
-
-def _safe(text: str) -> str:
-    """Text that can be sent: names in a request may hold what is not Unicode."""
-    return text.encode("utf-8", "replace").decode()

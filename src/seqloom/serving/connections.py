@@ -2,13 +2,18 @@
 clients, however many connections one of them opens (RELIABILITY D3, D9)."""
 
 import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-__all__ = ["CROWDED", "ConnectionRoom", "protocol"]
+__all__ = ["CROWDED", "DISCONNECTION", "ConnectionRoom", "Disconnection", "protocol"]
 
+DISCONNECTION = "disconnection"  # in the state of a request: that of its connection
 CROWDED = "crowded"  # in the state of a request whose connection is beyond the limits
+CONTINUE = b"HTTP/1.1 100 "  # the beginning of an answer before the answer
+HEADERS = 16_384  # bytes of a request line with all headers
 RESERVE = 64  # connections beyond the limits, on which nothing but health checks is answered
 
 
@@ -59,13 +64,73 @@ class ConnectionRoom:
         return self._count > self.most + RESERVE
 
 
-class DeadlineProtocol(H11Protocol):
+class Disconnection:
+    """Tells those who work for a client that it has gone."""
+
+    def __init__(self) -> None:
+        self._happened = False
+        self._watchers: list[Callable[[], None]] = []
+
+    @contextmanager
+    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+        """While this lasts, `tell` is called when the client goes, or at once if it has gone."""
+        self._watchers.append(tell)
+        if self._happened:
+            tell()
+        try:
+            yield
+        finally:
+            self._watchers.remove(tell)
+
+    def happen(self) -> None:
+        """The client has gone."""
+        self._happened = True
+        for tell in list(self._watchers):
+            tell()
+
+
+class JoinedWrites:
+    """A connection as its answers see it: the head of each is sent with what follows it."""
+
+    def __init__(self, transport: asyncio.Transport) -> None:
+        self._transport = transport
+        self._head: bytes | None = None  # of the answer that has begun
+
+    def write(self, data: bytes) -> None:
+        """Send what is not a head."""
+        if self._head is None and not data.startswith(CONTINUE):
+            self._head = data
+            return
+        self._transport.write(self._head + data if self._head else data)
+        self._head = self._head and b""
+
+    def end_answer(self) -> None:
+        """Send a head that nothing follows; what comes next is another."""
+        if self._head:
+            self._transport.write(self._head)
+        self._head = None
+
+    def close(self) -> None:
+        """Send everything and close."""
+        self.end_answer()
+        self._transport.close()
+
+    def is_closing(self) -> bool:
+        """Whether the connection is closed or about to be."""
+        return self._transport.is_closing()
+
+
+class DeadlineProtocol(HttpToolsProtocol):
     """A connection that is cut where a request or the taking of an answer is late."""
 
     receipt: ClassVar[float]  # seconds in which a request must arrive or an answer be taken
     room: ClassVar[ConnectionRoom]
+    _writes: JoinedWrites
+    _disconnection: Disconnection
     _late: asyncio.TimerHandle | None = None
     _stuck: asyncio.TimerHandle | None = None
+    _in_head = False  # whether a request line or headers are incomplete
+    _head_size = 0  # bytes that have arrived of these since the read that they began in
 
     @property
     def address(self) -> str:
@@ -79,6 +144,9 @@ class DeadlineProtocol(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self._writes = JoinedWrites(transport)
+        self._disconnection = Disconnection()
+        self.app_state = {**self.app_state, DISCONNECTION: self._disconnection}
         if not self.room.enter(self):
             self.app_state = {**self.app_state, CROWDED: True}
             if self.room.overfull:
@@ -89,34 +157,58 @@ class DeadlineProtocol(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         self._disarm()
         self.room.leave(self)
+        self._disconnection.happen()
         super().connection_lost(exc)
 
-    def handle_events(self) -> None:
-        super().handle_events()
-        cycle = self.cycle
-        arrived = cycle is not None and not cycle.more_body and not cycle.response_complete
-        if arrived and self._late is not None:
+    def data_received(self, data: bytes) -> None:
+        was_in_head = self._in_head
+        super().data_received(data)
+        self._head_size = self._head_size + len(data) if was_in_head and self._in_head else 0
+        if self._head_size > HEADERS and not self.transport.is_closing():
+            self.send_400_response("The headers are too large.")
+
+    def on_message_begin(self) -> None:
+        super().on_message_begin()
+        self._in_head = True
+
+    def on_headers_complete(self) -> None:
+        self._in_head = False
+        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        if size > HEADERS:
+            raise ValueError("the headers are too large")  # the parser answers with 400
+        super().on_headers_complete()
+        self.cycle.transport = self._writes  # type: ignore[assignment]
+
+    def on_message_complete(self) -> None:
+        super().on_message_complete()
+        if self._late is not None:
             self._late.cancel()
             self._late = None
-
-    def shutdown(self) -> None:
-        """Say in an answer that is still to come that it is the last."""
-        if self.cycle is not None and not self.cycle.response_started:
-            last = (b"connection", b"close")
-            self.cycle.default_headers = [*self.cycle.default_headers, last]
-        super().shutdown()
 
     def pause_writing(self) -> None:
         super().pause_writing()
         if self._stuck is None:
             self._stuck = self.loop.call_later(self.receipt, self.cut)
 
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self.cycle.response_complete:
+            self._taken()
+
     def on_response_complete(self) -> None:
-        self._expect()  # first: the next request may be there already
-        if self._stuck is not None and not self.transport.get_write_buffer_size():
+        self._writes.end_answer()
+        following = self.pipeline[-1][0] if self.pipeline else None
+        if following is None or following.more_body:
+            self._expect()
+        if not self.transport.get_write_buffer_size():
+            self._taken()
+        super().on_response_complete()
+
+    def _taken(self) -> None:
+        """The client has taken the answer."""
+        if self._stuck is not None:
             self._stuck.cancel()
             self._stuck = None
-        super().on_response_complete()
 
     def timeout_keep_alive_handler(self) -> None:
         if self.transport.get_write_buffer_size():

@@ -8,19 +8,27 @@ import json
 import random
 import re
 import time
-from collections.abc import Awaitable, Callable, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fastapi import FastAPI
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 
 from seqloom.serving.connections import CROWDED
 from seqloom.serving.errors import PROBLEM, RequestRefused, error_body, retry_after
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.metrics import Metrics, RequestRecord, log
 
-__all__ = ["LOOPBACK", "OPEN_PATHS", "Access", "Guard", "PlainMethods", "Receive", "Send"]
+__all__ = [
+    "LOOPBACK",
+    "OPEN_PATHS",
+    "WORK_PATHS",
+    "Access",
+    "Guard",
+    "PlainMethods",
+    "Receive",
+    "Send",
+]
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -272,8 +280,9 @@ class PlainMethods:
     """An application that answers HEAD as GET without a body, and OPTIONS with the methods that a
     path allows, but with no leave for pages of other origins."""
 
-    def __init__(self, app: FastAPI) -> None:
+    def __init__(self, app: App, routes: Sequence[BaseRoute]) -> None:
         self.app = app
+        self._routes = routes
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         method = scope.get("method")
@@ -289,7 +298,7 @@ class PlainMethods:
     def _methods(self, scope: MutableMapping[str, Any]) -> list[str]:
         found = {
             method
-            for route in self.app.routes
+            for route in self._routes
             if route.matches(scope)[0] is not Match.NONE
             for method in getattr(route, "methods", None) or ()
         }

@@ -83,6 +83,11 @@ class Job:
             return RequestCancelled("the client has gone")
         return self._deadline_error() if now > self.deadline else None
 
+    def give_up(self) -> None:
+        """Let it end, since its client has gone; called in the loop."""
+        self.cancelled = True
+        self.events.put_nowait(Event(0, error=RequestCancelled("the client has gone")))
+
     async def next_event(self) -> Event:
         """What becomes known next; that it is late, where nothing does before the deadline.
 
@@ -129,6 +134,7 @@ class Ticket:
     piece: int = 0  # of an input that is split
     rows: int = 1  # paths that it is searched by
     cost: float = 1.0  # positions that are read for it, at most
+    whole: bool = False  # whether it can be searched for in one go, and soon enough
     losses: int = 0  # processes that ended while they decoded it
     streamed_count: int = 0  # tokens that were streamed
     isolated: bool = False  # because something beside it, or it, has failed
@@ -137,3 +143,8 @@ class Ticket:
     def streams(self) -> bool:
         """Whether tokens are told before the output is whole; not those of a piece."""
         return self.job.streams and self.number not in self.job.pieces
+
+    @property
+    def in_one_go(self) -> bool:
+        """Whether it is searched for as a whole: nobody has to know of it before its output."""
+        return self.whole and not self.streams

@@ -9,7 +9,8 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
-from seqloom.serving.app import add_error_handlers, page_files
+from seqloom.serving.app import page_files
+from seqloom.serving.error_answers import add_error_handlers
 from seqloom.serving.errors import RequestRefused
 from seqloom.serving.guard import Access, Guard, PlainMethods
 from seqloom.serving.limits import ServingConfig
@@ -114,4 +115,5 @@ def monitor_application(run: Monitored, key: str, limits: ServingConfig) -> Guar
 
     add_error_handlers(app)
     app.add_middleware(GZipMiddleware, minimum_size=LARGE)
-    return Guard(PlainMethods(app), access=Access(), limits=limits, metrics=Metrics(), logs=False)
+    plain = PlainMethods(app, app.routes)
+    return Guard(plain, access=Access(), limits=limits, metrics=Metrics(), logs=False)

@@ -5,6 +5,7 @@ the server's, in the same memory. A worker of the server hands its process input
 that makes a step.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -194,6 +195,7 @@ class RemoteDecoding(Generic[Tag]):
         self._whole = whole
         self._number = next(process.numbers)
         self._tags: dict[int, Tag] = {}
+        self._unsent: list[PendingInput[int]] = []  # that will be searched for as a whole
 
     @property
     def tags(self) -> list[Tag]:
@@ -207,24 +209,31 @@ class RemoteDecoding(Generic[Tag]):
 
     def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, RenderedOutput]:
         """Make the first step of these inputs and let them join; some may be done at once."""
-        sent = [
+        added = [
             PendingInput(next(self.process.numbers), each.encoded, each.line, each.request)
             for each in newcomers
         ]
-        self._tags |= {mine.tag: each.tag for mine, each in zip(sent, newcomers, strict=True)}
-        return self._resolve_tags(
-            self.process.call("add", self._number, self._model, self._whole, sent)
-        )
+        self._tags |= {mine.tag: each.tag for mine, each in zip(added, newcomers, strict=True)}
+        if self._whole:
+            self._unsent += added
+            return {}
+        return self._resolve_tags(self.process.call("add", self._number, self._model, added))
 
     def advance(self) -> dict[Tag, RenderedOutput]:
         """One step of every input, and the outputs of those that are done by it."""
+        if self._whole:
+            sent, self._unsent = self._unsent, []
+            return self._resolve_tags(self.process.call("search", self._number, self._model, sent))
         return self._resolve_tags(self.process.call("advance", self._number))
 
     def cancel(self, tags: set[Tag]) -> None:
         """Go on without these inputs; that the process is lost, the next step will tell."""
         numbers = {number for number, tag in self._tags.items() if tag in tags}
-        with suppress(ProcessLost):
-            self.process.call("give_up", self._number, numbers)
+        if self._whole:
+            self._unsent = [each for each in self._unsent if each.tag not in numbers]
+        else:
+            with suppress(ProcessLost):
+                self.process.call("give_up", self._number, numbers)
         for number in numbers:
             del self._tags[number]
 
@@ -250,10 +259,12 @@ class ProcessBatches:
     def handle(self, word: str, number: int, *rest: Any) -> Any:
         """What becomes of a batch; after an error it is gone."""
         running = self._running.pop(number, None)
+        if word == "search":
+            return self._search(*rest)
         if word == "add":
-            model, whole, newcomers = rest
+            model, newcomers = rest
             if running is None:
-                running = start_decoding(self._models[model], whole=whole)
+                running = ContinuousBatch(self._models[model])
             answer: Any = _render(running.add(newcomers))
         elif running is None:
             raise ProcessLost("there is no such batch")
@@ -267,6 +278,12 @@ class ProcessBatches:
         if not running.done:
             self._running[number] = running
         return answer
+
+    def _search(self, model: str, inputs: Sequence[PendingInput[int]]) -> dict[int, RenderedOutput]:
+        """The outputs of inputs that are searched for as a whole."""
+        whole = WholeBatch[int](self._models[model])
+        whole.add(inputs)
+        return _render(whole.advance())
 
 
 def _render(outputs: Mapping[int, Output | RenderedOutput]) -> dict[int, RenderedOutput]:
@@ -284,6 +301,7 @@ def _serve_forks(
     for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(kind, signal.SIG_IGN)
     torch.set_num_threads(1)
+    gc.freeze()  # so that collections of its copies leave the memory shared
     while True:
         try:
             connection.recv()

@@ -19,6 +19,7 @@ from seqloom.serving.worker import Worker
 
 __all__ = ["Scheduler", "SchedulerObserver"]
 
+WHOLE_INPUTS = {True: 8, False: 4}  # of small and of large requests, searched for in one go
 CHECK_INTERVAL = 1.0  # seconds after which an idle worker looks whether its process is still there
 
 
@@ -198,14 +199,18 @@ class Room:
         self._rows = rows
         self._used = [0, 0]  # rows of large requests, and of small ones
         self._closed = False
+        self._whole = [0, 0]  # inputs of these that are searched for in one go
         for ticket in held:
-            self._used[ticket.job.is_small] += ticket.rows
+            self._count(ticket)
 
     def fits(self, ticket: Ticket) -> bool:
         """Whether there is room."""
         if self._closed or (self.taken and ticket.work is not None):
             return False
-        used = self._used[ticket.job.is_small]
+        small = ticket.job.is_small
+        if ticket.in_one_go and self._whole[small] >= WHOLE_INPUTS[small]:
+            return False
+        used = self._used[small]
         return not used or used + ticket.rows <= self._rows
 
     def fits_small(self, ticket: Ticket) -> bool:
@@ -217,9 +222,13 @@ class Room:
         if ticket is None:
             return False
         self.taken.append(ticket)
-        self._used[ticket.job.is_small] += ticket.rows
+        self._count(ticket)
         self._closed = ticket.work is not None
         return True
+
+    def _count(self, ticket: Ticket) -> None:
+        self._used[ticket.job.is_small] += ticket.rows
+        self._whole[ticket.job.is_small] += ticket.in_one_go
 
 
 def _is_small(ticket: Ticket) -> bool:

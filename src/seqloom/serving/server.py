@@ -34,7 +34,6 @@ __all__ = [
     "server_for",
 ]
 
-HEADERS = 16_384  # bytes of a request line or of all headers
 OTHER_FILES = 320  # that are open beside connections: the reserve, pipes, libraries
 
 
@@ -109,7 +108,6 @@ def server_config(app: Guard, limits: ServingConfig) -> uvicorn.Config:
         server_header=False,
         timeout_keep_alive=max(1, int(limits.idle)),
         timeout_graceful_shutdown=max(1, int(limits.drain)),
-        h11_max_incomplete_event_size=HEADERS,
         backlog=2048,
     )
 

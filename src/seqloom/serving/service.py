@@ -3,7 +3,6 @@
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from typing import Any, TypeVar
@@ -14,7 +13,6 @@ from seqloom.data import SeriesTable
 from seqloom.errors import ConfigError, DataError, LimitError
 from seqloom.explanations.explained_output import Cell
 from seqloom.prediction import (
-    DecodingRequest,
     EncodedInput,
     Forecaster,
     InputGroup,
@@ -26,6 +24,7 @@ from seqloom.prediction import (
     TextPredictor,
 )
 from seqloom.prediction.inputs import check_cells
+from seqloom.serving.decoding_plans import DecodingPlan, DecodingPlans
 from seqloom.serving.errors import UnknownModel
 from seqloom.serving.inputs import (
     Input,
@@ -78,6 +77,7 @@ class Service:
         )
         self.ready = False
         self._names: dict[str, dict[str, int]] = {}  # of tokens, by model, once they are needed
+        self._plans = DecodingPlans(limits)
         self._looks = Looks()
         self._opening = asyncio.Lock()  # one file at a time, whatever it is blown up to
 
@@ -269,18 +269,17 @@ class Service:
 
         LimitError where the work would be more than is allowed.
         """
-        wanted = request.prediction_request(model.config.search, self.limits)
+        prefix = None
         if request.prefix_tokens:
             prefix = self._prefix_text(job.model, model, request)
-            wanted = replace(wanted, options=replace(wanted.options, prefix=prefix))
-        asked = model.decoding_request(wanted)
+        plan = self._plans.plan(model, request, prefix=prefix)
         if model.is_language_model:
-            asked = model.with_beginnings(
-                asked, range(len(request.inputs)), texts(model, request.inputs)
-            )
+            lines, cells = range(len(request.inputs)), texts(model, request.inputs)
+            plan = DecodingPlan(model, model.with_beginnings(plan.asked, lines, cells))
+        asked = plan.asked
         group = self._group(model, request.inputs, asked.options).encoded
         asked.check_pieces(group)
-        costs = self._check_work(model, asked, group)
+        costs = plan.check_work(group, self.limits)
         there = {each.number for each in group}
         for number in range(len(request.inputs)):
             if number not in there:
@@ -293,7 +292,14 @@ class Service:
             if len(pieces) > 1:
                 job.pieces[number] = [encoded for encoded, _ in pieces]
             for piece, (encoded, cost) in enumerate(pieces):
-                ticket = Ticket(job, number=number, piece=piece, rows=asked.search.paths, cost=cost)
+                ticket = Ticket(
+                    job,
+                    number=number,
+                    piece=piece,
+                    rows=asked.search.paths,
+                    cost=cost.positions,
+                    whole=cost.whole,
+                )
                 ticket.pending = PendingInput(ticket, encoded, number, asked)
                 tickets.append(ticket)
         return tickets
@@ -320,28 +326,6 @@ class Service:
             if token not in known:
                 raise ConfigError(f"{place}, number {number}: the model has no such token")
         return [known[token] for token in tokens]
-
-    def _check_work(
-        self, model: TextPredictor, asked: DecodingRequest, group: list[EncodedInput]
-    ) -> list[int]:
-        """The positions that decoding reads for each input; LimitError where they are too many."""
-        paths, costs = asked.search.path_count, list[int]()
-        if paths > self.limits.paths:
-            raise LimitError(
-                f"search: {paths:,} paths are more than this server's paths, {self.limits.paths:,}"
-            )
-        if group:
-            lengths = torch.tensor([len(each.values) for each in group])
-            lines = torch.tensor([each.number for each in group])
-            bounds = asked.constraints.limits(lengths, lines, model.config.search)
-            costs = [asked.search.work(longest) for longest in bounds.longest.tolist()]
-        if (work := sum(costs)) > self.limits.work:
-            raise LimitError(
-                f"inputs × paths × length: {work:,} is more than this server's work, "
-                f"{self.limits.work:,}",
-                remedy="send fewer inputs or a narrower search",
-            )
-        return costs
 
     def _check_reading(self, place: str, positions: int, cure: str) -> None:
         """LimitError where more would be read than is allowed."""

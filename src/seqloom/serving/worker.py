@@ -14,7 +14,7 @@ from typing import Protocol
 import torch
 
 from seqloom.errors import LimitError
-from seqloom.prediction import Output, PendingInput, TextPredictor, batch_key, fits_whole_batch
+from seqloom.prediction import Output, PendingInput, TextPredictor, batch_key
 from seqloom.serving.errors import ProcessLost
 from seqloom.serving.jobs import Event, Job, RenderedOutput, Ticket
 from seqloom.serving.processes import Decoding, Process, RemoteDecoding, start_decoding
@@ -146,8 +146,7 @@ class Worker:
             if ticket.pending is None:
                 yield ticket.job, _run_work(ticket)
             else:
-                whole = self._fits_whole(ticket)
-                groups.setdefault(_key(ticket, whole=whole), []).append(ticket)
+                groups.setdefault(_key(ticket), []).append(ticket)
         for key, group in groups.items():
             batch = next((each for each in self.batches if each.key == key), None)
             if batch is None:
@@ -159,16 +158,10 @@ class Worker:
             yield from self._attempt(batch, group, partial(_add, waiting))
 
     def _decoding(self, ticket: Ticket) -> Decoding[Ticket]:
-        model, whole = ticket.job.model, self._fits_whole(ticket)
+        model, whole = ticket.job.model, ticket.in_one_go
         if self.process is not None:
             return RemoteDecoding(self.process, model, whole=whole)
         return start_decoding(self.source.text_predictor(model), whole=whole)
-
-    def _fits_whole(self, ticket: Ticket) -> bool:
-        """Whether nobody has to know of an input before its output is there."""
-        if ticket.streams or ticket.pending is None:
-            return False
-        return fits_whole_batch(self.source.text_predictor(ticket.job.model), ticket.pending)
 
     def _step(self, batch: DecodingBatch) -> Iterator[tuple[Job, Event]]:
         if batch.running.done:
@@ -262,7 +255,7 @@ def _add(
     return running.add(newcomers)
 
 
-def _key(ticket: Ticket, *, whole: bool) -> Hashable:
+def _key(ticket: Ticket) -> Hashable:
     """Tickets with equal keys share a batch: the same model and search, and a like length; each is
     searched for as a whole, or none is; small requests are not held up by large ones."""
     waiting = ticket.pending
@@ -272,7 +265,7 @@ def _key(ticket: Ticket, *, whole: bool) -> Hashable:
     room = SHORT_LENGTH
     while len(waiting.encoded.values) > room:
         room *= 4
-    return (ticket.job.model, shared, room, whole, ticket.job.is_small)
+    return (ticket.job.model, shared, room, ticket.in_one_go, ticket.job.is_small)
 
 
 def _run_work(ticket: Ticket) -> Event:

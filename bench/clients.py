@@ -1,0 +1,201 @@
+"""Clients of a server for benchmarks: many connections in one process, raw sockets and one epoll.
+
+The clients share the processor with the server they measure, so they do as little as they can: the
+requests are made beforehand, and of an answer only the status and the length are read.
+"""
+
+import heapq
+import json
+import random
+import select
+import socket
+import time
+from collections.abc import Iterator
+from math import inf
+
+__all__ = ["Connection", "Tally", "closed_loop", "open_loop", "predict_request"]
+
+REFUSED = (429, 503)
+PATIENCE = 120.0  # seconds after the last request in which every answer must come
+
+
+def predict_request(lines: list[str], beam: int) -> bytes:
+    """A whole HTTP request for the outputs of some lines."""
+    search = {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
+    body = json.dumps({"inputs": lines, "search": search}).encode()
+    head = f"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
+    return f"{head}Content-Type: application/json\r\n\r\n".encode() + body
+
+
+class Tally:
+    """What became of requests: seconds of those answered, and how many were refused or lost."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+        self.refused = self.lost = 0
+        self.began = self.ended = time.perf_counter()
+        self._used = time.process_time()
+
+    def end(self) -> "Tally":
+        """Nothing more is counted."""
+        self.ended = time.perf_counter()
+        self.processor = time.process_time() - self._used  # seconds, of the clients
+        return self
+
+    @property
+    def rate(self) -> float:
+        """Answers a second."""
+        return len(self.seconds) / (self.ended - self.began)
+
+    def quantile(self, share: float) -> float:
+        """Milliseconds within which so many were answered."""
+        ordered = sorted(self.seconds) or [float("nan")]
+        return 1_000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
+
+    def summary(self) -> dict[str, float]:
+        """The rate and the latencies of what was answered, and how much was not."""
+        return {
+            "rate": self.rate,
+            "median": self.quantile(0.5),
+            "tail": self.quantile(0.99),
+            "answered": len(self.seconds),
+            "refused": self.refused,
+            "lost": self.lost,
+            "processor": self.processor / (self.ended - self.began),
+        }
+
+
+class Connection:
+    """Sends a request and takes its answer."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+        self._socket: socket.socket | None = None
+        self._received = b""
+        self._began = 0.0
+
+    def send(self, request: bytes, began: float) -> int:
+        """Send a request that was due at a time; the file number to wait for."""
+        if self._socket is None:
+            self._socket = socket.create_connection(("127.0.0.1", self._port))
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._began, self._received = began, b""
+        self._socket.sendall(request)
+        return self._socket.fileno()
+
+    def receive(self, tally: Tally) -> float | None:
+        """Take what has arrived; once the answer is whole, count it. Seconds to wait before another
+        request: more than none where this one was refused. None where more is to come."""
+        if self._socket is None:
+            return 0.0
+        try:
+            part = self._socket.recv(262_144)
+        except OSError:
+            part = b""
+        if not part:
+            tally.lost += 1
+            self.close()
+            return 0.0
+        self._received += part
+        end = self._received.find(b"\r\n\r\n")
+        if end < 0:
+            return None
+        head = self._received[:end].lower()
+        length = int(head.partition(b"content-length:")[2].split(None, 1)[0])
+        if len(self._received) < end + 4 + length:
+            return None
+        return self._count(int(head[9:12]), head, tally)
+
+    def _count(self, status: int, head: bytes, tally: Tally) -> float:
+        if b"connection: close" in head:
+            self.close()
+        if status == 200:
+            tally.seconds.append(time.perf_counter() - self._began)
+            return 0.0
+        wait = head.partition(b"retry-after:")[2].split(None, 1)
+        if status in REFUSED and wait:
+            tally.refused += 1
+            return float(wait[0])
+        tally.lost += 1
+        return 0.0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the next request goes over the same connection."""
+        return self._socket is not None
+
+    def close(self) -> None:
+        """Close the connection; the next request opens another."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+class _Connections:
+    """All connections, and how many of them wait for answers."""
+
+    def __init__(self, port: int) -> None:
+        self.port = port
+        self.tally = Tally()
+        self.waiting = 0
+        self._poll = select.epoll()
+        self._by_number: dict[int, Connection] = {}
+
+    def send(self, connection: Connection, request: bytes, began: float) -> None:
+        """Send a request and wait for its answer; one that cannot be sent is lost."""
+        is_new = not connection.is_open
+        try:
+            number = connection.send(request, began)
+        except OSError:
+            self.tally.lost += 1
+            connection.close()
+            return
+        self.waiting += 1
+        if is_new:
+            self._by_number[number] = connection
+            self._poll.register(number, select.EPOLLIN)
+
+    def answered(self, until: float) -> Iterator[tuple[Connection, float]]:
+        """Connections whose answers come until then, if any does, with the seconds to wait."""
+        for number, _ in self._poll.poll(max(0.0, until - time.perf_counter())):
+            connection = self._by_number[number]
+            wait = connection.receive(self.tally)
+            if wait is not None:
+                self.waiting -= 1
+                yield connection, wait
+
+    def end(self) -> Tally:
+        """Close all connections; what was not answered is lost."""
+        for connection in self._by_number.values():
+            connection.close()
+        self._poll.close()
+        self.tally.lost += self.waiting
+        return self.tally.end()
+
+
+def closed_loop(port: int, pending: Iterator[bytes], clients: int, *, until: float = inf) -> Tally:
+    """So many clients, each of which waits for its answer before it sends again; one that is
+    refused waits as long as it was told."""
+    every = _Connections(port)
+    due = [(0.0, number, Connection(port)) for number in range(clients)]
+    while (due or every.waiting) and (now := time.perf_counter()) < until + PATIENCE:
+        while due and due[0][0] <= now:
+            *_, connection = heapq.heappop(due)
+            if now < until and (request := next(pending, None)) is not None:
+                every.send(connection, request, time.perf_counter())
+        soon = now + 1.0 if every.waiting or due else now
+        for connection, wait in every.answered(min(due[0][0], soon) if due else soon):
+            heapq.heappush(due, (time.perf_counter() + wait, id(connection), connection))
+    return every.end()
+
+
+def open_loop(port: int, pending: Iterator[bytes], rate: float, until: float) -> Tally:
+    """Requests that arrive by chance (a Poisson process), whether or not others were answered."""
+    every, chance, idle = _Connections(port), random.Random(1), list[Connection]()
+    due = time.perf_counter()
+    while (due < until or every.waiting) and (now := time.perf_counter()) < until + PATIENCE:
+        while due <= min(now, until):
+            every.send(idle.pop() if idle else Connection(port), next(pending), due)
+            due += chance.expovariate(rate)
+        idle += [connection for connection, _ in every.answered(min(due, now + 1.0))]
+    return every.end()
