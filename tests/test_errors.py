@@ -12,7 +12,8 @@ from seqloom.cli.app import app
 from seqloom.cli.wording import CommandWording
 from seqloom.errors import ConfigError, RowError, SeqloomError
 from seqloom.remedies import PYTHON, FileLocation, Remedy, Setting
-from seqloom.serving.errors import QueueFull, RequestRefused, wording_of
+from seqloom.scheduling.errors import QueueFull
+from seqloom.serving.errors import RequestRefused, wording_of
 from seqloom.serving.errors import error_classes as known_classes
 
 EXIT_CODES = {

@@ -47,6 +47,7 @@ ROOMS = [
     "tasks",
     "reports",
     "export",
+    "scheduling",
     "serving",
     "api",
     "demos",

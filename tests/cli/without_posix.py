@@ -60,9 +60,9 @@ def run_command(*arguments: str) -> None:
 def serving(run: Path) -> Iterator[str]:
     """The address of a server of the run, which decodes in threads since it cannot fork."""
     from seqloom import load
+    from seqloom.scheduling.processes import fork_template
     from seqloom.serving.guard import Access
     from seqloom.serving.limits import ServingConfig
-    from seqloom.serving.processes import fork_template
     from seqloom.serving.server import _allow_files, address_of, bind_socket, run_server, server_for
 
     models = {"run": load(run)}

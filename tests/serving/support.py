@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from seqloom.prediction import Predictor
+from seqloom.scheduling.processes import ProcessTemplate
 from seqloom.serving.guard import Access
 from seqloom.serving.limits import ServingConfig
-from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.server import Server, bind_socket, server_for
 from seqloom.serving.service import Service
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from seqloom.serving.fairness import QUANTUM, FairQueue
-from seqloom.serving.jobs import Job, Ticket
+from seqloom.scheduling.fairness import QUANTUM, FairQueue
+from seqloom.scheduling.jobs import Job, Ticket
 from tests.prediction.untrained import SOURCES
 from tests.serving.support import Served, serving
 from tests.serving.wrapped import endless, slow

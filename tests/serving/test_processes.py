@@ -26,16 +26,16 @@ from seqloom.prediction import (
     batch_key,
     fits_whole_batch,
 )
-from seqloom.search import Beam, MinimumRisk, Sample, Search
-from seqloom.serving.errors import ProcessLost
-from seqloom.serving.jobs import RenderedOutput
-from seqloom.serving.processes import (
+from seqloom.scheduling.errors import ProcessLost
+from seqloom.scheduling.jobs import RenderedOutput
+from seqloom.scheduling.processes import (
     Decoding,
     Process,
     ProcessTemplate,
     RemoteDecoding,
     fork_template,
 )
+from seqloom.search import Beam, MinimumRisk, Sample, Search
 from tests.prediction.untrained import SOURCES, untrained
 from tests.serving.searches import assert_same, each_search
 from tests.serving.support import Served, serving, until

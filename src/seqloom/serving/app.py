@@ -15,21 +15,17 @@ from starlette.middleware.gzip import GZipMiddleware
 
 from seqloom.errors import SeqloomError
 from seqloom.prediction import Predictor
+from seqloom.scheduling.errors import RequestCancelled, ServerStopping
+from seqloom.scheduling.jobs import Event, Job, RenderedOutput
+from seqloom.scheduling.processes import ProcessTemplate
 from seqloom.serving.connections import DISCONNECTION, Disconnection
 from seqloom.serving.error_answers import add_error_handlers, log_fault, server_fault
-from seqloom.serving.errors import (
-    PROBLEM,
-    RequestCancelled,
-    ServerStopping,
-    error_body,
-)
+from seqloom.serving.errors import PROBLEM, error_body
 from seqloom.serving.guard import WORK_PATHS, Access, Guard, PlainMethods
 from seqloom.serving.inputs import reads_files
-from seqloom.serving.jobs import Event, Job, RenderedOutput
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.looks import LookRequest
 from seqloom.serving.metrics import RequestRecord
-from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model
 from seqloom.serving.responses import (
     LookAnswer,

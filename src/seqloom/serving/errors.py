@@ -4,21 +4,16 @@ import json
 from collections.abc import Collection
 from typing import Any
 
-from seqloom.errors import ConfigError, LimitError, RunError, SeqloomError
+from seqloom.errors import ConfigError, SeqloomError
 from seqloom.remedies import Command, Phrase, Place, Setting, Wording
 from seqloom.serving.looks import LookRequest
 from seqloom.serving.requests import PredictRequest, ScoreRequest
 
 __all__ = [
     "PROBLEM",
-    "DeadlineExceeded",
     "MalformedRequest",
-    "ProcessLost",
-    "QueueFull",
-    "RequestCancelled",
     "RequestRefused",
     "RequestWording",
-    "ServerStopping",
     "UnknownModel",
     "describe_code",
     "error_body",
@@ -26,43 +21,6 @@ __all__ = [
     "retry_after",
     "wording_of",
 ]
-
-
-class DeadlineExceeded(SeqloomError):
-    """A request that took longer than its deadline allows."""
-
-    http_status = 504
-    code = "deadline"
-
-
-class RequestCancelled(SeqloomError):
-    """A request whose client has gone."""
-
-    http_status = 499
-    code = "cancelled"
-
-
-class ProcessLost(SeqloomError):
-    """A process that has ended before its time."""
-
-    http_status = 503
-    code = "process"
-    retry_after = 1
-
-
-class QueueFull(LimitError):
-    """More requests wait than the queue may hold."""
-
-    http_status = 429
-    code = "queue"
-    retry_after = 1
-
-
-class ServerStopping(RunError):
-    """A request that comes when nothing more is taken on."""
-
-    http_status = 503
-    code = "stopping"
 
 
 class UnknownModel(ConfigError):

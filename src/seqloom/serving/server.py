@@ -16,12 +16,12 @@ import uvicorn
 from seqloom.errors import ConfigError
 from seqloom.prediction import Predictor
 from seqloom.remedies import Remedy, Setting
+from seqloom.scheduling.processes import ProcessTemplate, fork_template
 from seqloom.serving.app import application
 from seqloom.serving.connections import ConnectionRoom, protocol
 from seqloom.serving.guard import Access, Guard
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.metrics import log
-from seqloom.serving.processes import ProcessTemplate, fork_template
 from seqloom.serving.service import Service
 
 __all__ = [

@@ -24,6 +24,9 @@ from seqloom.prediction import (
     TextPredictor,
 )
 from seqloom.prediction.inputs import check_cells
+from seqloom.scheduling.jobs import Event, Job, RenderedOutput, Ticket
+from seqloom.scheduling.processes import ProcessTemplate
+from seqloom.scheduling.scheduler import QueueBounds, Scheduler
 from seqloom.serving.decoding_plans import DecodingPlan, DecodingPlans
 from seqloom.serving.errors import UnknownModel
 from seqloom.serving.inputs import (
@@ -35,13 +38,10 @@ from seqloom.serving.inputs import (
     texts,
     uploads,
 )
-from seqloom.serving.jobs import Event, Job, RenderedOutput, Ticket
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.looks import LookRequest, Looks, look_cost
 from seqloom.serving.metrics import Metrics, RequestRecord
-from seqloom.serving.processes import ProcessTemplate
 from seqloom.serving.requests import PredictRequest, ScoreRequest, describe_searches
-from seqloom.serving.scheduler import Scheduler
 from seqloom.tasks import explain_output
 
 __all__ = ["Service"]
@@ -70,7 +70,7 @@ class Service:
         self.metrics = Metrics(waiting=lambda: self.scheduler.waiting)
         self.scheduler = Scheduler(
             models,
-            limits,
+            QueueBounds(limits.queue, limits.rows),
             workers=torch.get_num_threads(),
             watch=self.metrics,
             template=template,

@@ -30,9 +30,9 @@ from seqloom.prediction import (
     TextPredictor,
     WholeBatch,
 )
+from seqloom.scheduling.errors import ProcessLost
+from seqloom.scheduling.jobs import RenderedOutput
 from seqloom.search import StableToken
-from seqloom.serving.errors import ProcessLost
-from seqloom.serving.jobs import RenderedOutput
 
 __all__ = [
     "Decoding",

@@ -7,20 +7,26 @@ are busy with large ones; so a small request waits for other small ones at most.
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from seqloom.prediction import Predictor, TextPredictor
-from seqloom.serving.errors import ProcessLost, QueueFull, ServerStopping
-from seqloom.serving.fairness import FairQueue
-from seqloom.serving.jobs import Event, Job, Ticket
-from seqloom.serving.limits import ServingConfig
-from seqloom.serving.processes import Process, ProcessTemplate
-from seqloom.serving.worker import Worker
+from seqloom.scheduling.errors import ProcessLost, QueueFull, ServerStopping
+from seqloom.scheduling.fairness import FairQueue
+from seqloom.scheduling.jobs import Event, Job, Ticket
+from seqloom.scheduling.processes import Process, ProcessTemplate
+from seqloom.scheduling.worker import Worker
 
-__all__ = ["Scheduler", "SchedulerObserver"]
+__all__ = ["QueueBounds", "Scheduler", "SchedulerObserver"]
 
 WHOLE_INPUTS = {True: 8, False: 4}  # of small and of large requests, searched for in one go
 CHECK_INTERVAL = 1.0  # seconds after which an idle worker looks whether its process is still there
+
+
+class QueueBounds(NamedTuple):
+    """How much is taken on."""
+
+    requests: int  # that wait
+    rows: int  # paths that one worker searches at once
 
 
 class SchedulerObserver(Protocol):
@@ -49,15 +55,15 @@ class Scheduler:
     def __init__(
         self,
         models: Mapping[str, Predictor],
-        limits: ServingConfig,
+        bounds: QueueBounds,
         *,
         workers: int,
         watch: SchedulerObserver,
         template: ProcessTemplate | None = None,
     ) -> None:
         self.models = models
-        self.limit = limits.queue
-        self.rows = limits.rows
+        self.limit = bounds.requests
+        self.rows = bounds.rows
         self.watch = watch
         self.template = template
         self._queue = FairQueue()

@@ -11,8 +11,8 @@ from typing import Any, Self
 from seqloom.errors import SeqloomError
 from seqloom.prediction import EncodedInput, Output, PendingInput, ScoredOutput
 from seqloom.prediction.joining import join_by_input
+from seqloom.scheduling.errors import DeadlineExceeded, RequestCancelled
 from seqloom.search import StableToken
-from seqloom.serving.errors import DeadlineExceeded, RequestCancelled
 
 __all__ = ["Event", "Job", "RenderedOutput", "Ticket"]
 

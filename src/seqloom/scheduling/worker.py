@@ -15,9 +15,9 @@ import torch
 
 from seqloom.errors import LimitError
 from seqloom.prediction import Output, PendingInput, TextPredictor, batch_key
-from seqloom.serving.errors import ProcessLost
-from seqloom.serving.jobs import Event, Job, RenderedOutput, Ticket
-from seqloom.serving.processes import Decoding, Process, RemoteDecoding, start_decoding
+from seqloom.scheduling.errors import ProcessLost
+from seqloom.scheduling.jobs import Event, Job, RenderedOutput, Ticket
+from seqloom.scheduling.processes import Decoding, Process, RemoteDecoding, start_decoding
 
 __all__ = ["Worker"]
 

@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from seqloom.serving.jobs import Job, Ticket
+from seqloom.scheduling.jobs import Job, Ticket
 
 __all__ = ["FairQueue"]
 

@@ -1,0 +1,1 @@
+"""Which work is done when and where: a fair queue, workers, and processes that decode."""
