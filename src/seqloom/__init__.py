@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 # OpenMP reads this when torch is loaded. Threads that wait for work sleep: spinning, they take the
 # time of whatever else runs, six times as much in all where two trainings share two cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+# Without a network torch warns at each connection between ranks that an address has no name.
+os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "ERROR")
 
 __all__ = [
     "Beam",

@@ -1,7 +1,7 @@
 """What is in the data, what training would make of it, and how long that takes here."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -131,13 +131,15 @@ def check_rows(
     yield from _choices(config)
     fields = learn_fields(config, request.data, found)
     held_out = _count_held_out(config, found) if other is None else other.facts.rows
-    yield from _trial(config, found, fields, held_out=held_out)
+    findings = run_checks(data_checks, request.data, config, found, other)
+    lengths = yield from _mean_lengths(config, found, fields)
+    del found, other  # whose memory the model is given
+    yield training_estimate(config, fields, lengths, held_out=held_out)
     for unfit in _unusable_rows(request, config, fields):
         yield from unfit.lines()[2:]
         yield from filter(None, [unfit.unseen_line()])
         lost += unfit.defect_count
     lost = 0 if config.data.skip_bad else lost
-    findings = run_checks(data_checks, request.data, config, found, other)
     yield from ("", *verdict(findings, unusable=lost, wording=wording))
     if lost:
         raise DataError(
@@ -196,10 +198,10 @@ def _unusable_rows(
         yield report
 
 
-def _trial(
-    config: Config, found: Survey, fields: tuple[Field, Field], *, held_out: int
-) -> Iterator[str]:
-    """Lengths in tokens, and time and memory from a few updates of the planned model."""
+def _mean_lengths(
+    config: Config, found: Survey, fields: tuple[Field, Field]
+) -> Generator[str, None, tuple[int, int]]:
+    """What is to be said of lengths in tokens; in the end those of a mean row, closed."""
     limits = config.data.max_source, config.data.max_target
     means = []
     for side, name in enumerate(("source", "target")):
@@ -215,7 +217,7 @@ def _trial(
                 f"{(lengths > limits[side]).sum():,} of {len(lengths):,} rows have more than "
                 f"data.max_{name} = {limits[side]:,}"
             )
-    yield training_estimate(config, fields, (means[0], means[1]), held_out=held_out)
+    return means[0], means[1]
 
 
 def _lengths(field: Field, cells: list[str]) -> NDArray[np.int64]:
