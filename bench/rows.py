@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,17 +90,23 @@ def used_processor() -> float:
 
 
 def used_memory(process: int) -> int:
-    """Bytes of a process and of those it has started, shared ones in part."""
-    total = 0
+    """Bytes of a process and of all that descend from it, shared ones in part."""
+    parents: dict[int, int] = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            group = int(status.read_text().rpartition(")")[2].split()[2])
-            if group == process:
-                rollup = (status.parent / "smaps_rollup").read_text().splitlines()
-                total += next(int(line.split()[1]) for line in rollup if line.startswith("Pss:"))
-        except (OSError, StopIteration, ValueError, IndexError):
-            continue
-    return total * 1024
+        with suppress(OSError, ValueError, IndexError):
+            parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
+    family, new = {process}, {process}
+    while new := {child for child, parent in parents.items() if parent in new} - family:
+        family |= new
+    return 1024 * sum(map(_proportional_kib, family))
+
+
+def _proportional_kib(process: int) -> int:
+    """The proportional set size of a process; 0 where it has gone."""
+    with suppress(OSError, StopIteration, ValueError, IndexError):
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return 0
 
 
 def measure(command: list[str]) -> dict[str, Any]:
