@@ -10,10 +10,10 @@ import random
 import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import inf
 
-__all__ = ["Connection", "Tally", "closed_loop", "open_loop", "predict_request"]
+__all__ = ["Connection", "Tally", "closed_loop", "mixed_loop", "open_loop", "predict_request"]
 
 REFUSED = (429, 503)
 PATIENCE = 120.0  # seconds after the last request in which every answer must come
@@ -34,12 +34,13 @@ class Tally:
         self.seconds: list[float] = []
         self.refused = self.lost = 0
         self.began = self.ended = time.perf_counter()
+        self.processor = 0.0  # seconds that the clients took of it
         self._used = time.process_time()
 
     def end(self) -> "Tally":
         """Nothing more is counted."""
         self.ended = time.perf_counter()
-        self.processor = time.process_time() - self._used  # seconds, of the clients
+        self.processor = time.process_time() - self._used
         return self
 
     @property
@@ -68,7 +69,8 @@ class Tally:
 class Connection:
     """Sends a request and takes its answer."""
 
-    def __init__(self, port: int) -> None:
+    def __init__(self, port: int, tally: Tally) -> None:
+        self.tally = tally
         self._port = port
         self._socket: socket.socket | None = None
         self._received = b""
@@ -83,7 +85,7 @@ class Connection:
         self._socket.sendall(request)
         return self._socket.fileno()
 
-    def receive(self, tally: Tally) -> float | None:
+    def receive(self) -> float | None:
         """Take what has arrived; once the answer is whole, count it. Seconds to wait before another
         request: more than none where this one was refused. None where more is to come."""
         if self._socket is None:
@@ -93,7 +95,7 @@ class Connection:
         except OSError:
             part = b""
         if not part:
-            tally.lost += 1
+            self.tally.lost += 1
             self.close()
             return 0.0
         self._received += part
@@ -104,19 +106,19 @@ class Connection:
         length = int(head.partition(b"content-length:")[2].split(None, 1)[0])
         if len(self._received) < end + 4 + length:
             return None
-        return self._count(int(head[9:12]), head, tally)
+        return self._count(int(head[9:12]), head)
 
-    def _count(self, status: int, head: bytes, tally: Tally) -> float:
+    def _count(self, status: int, head: bytes) -> float:
         if b"connection: close" in head:
             self.close()
         if status == 200:
-            tally.seconds.append(time.perf_counter() - self._began)
+            self.tally.seconds.append(time.perf_counter() - self._began)
             return 0.0
         wait = head.partition(b"retry-after:")[2].split(None, 1)
         if status in REFUSED and wait:
-            tally.refused += 1
+            self.tally.refused += 1
             return float(wait[0])
-        tally.lost += 1
+        self.tally.lost += 1
         return 0.0
 
     @property
@@ -132,12 +134,10 @@ class Connection:
 
 
 class _Connections:
-    """All connections, and how many of them wait for answers."""
+    """All connections, and those of them that wait for answers."""
 
-    def __init__(self, port: int) -> None:
-        self.port = port
-        self.tally = Tally()
-        self.waiting = 0
+    def __init__(self) -> None:
+        self.waiting: set[Connection] = set()
         self._poll = select.epoll()
         self._by_number: dict[int, Connection] = {}
 
@@ -147,10 +147,10 @@ class _Connections:
         try:
             number = connection.send(request, began)
         except OSError:
-            self.tally.lost += 1
+            connection.tally.lost += 1
             connection.close()
             return
-        self.waiting += 1
+        self.waiting.add(connection)
         if is_new:
             self._by_number[number] = connection
             self._poll.register(number, select.EPOLLIN)
@@ -159,43 +159,59 @@ class _Connections:
         """Connections whose answers come until then, if any does, with the seconds to wait."""
         for number, _ in self._poll.poll(max(0.0, until - time.perf_counter())):
             connection = self._by_number[number]
-            wait = connection.receive(self.tally)
+            wait = connection.receive()
             if wait is not None:
-                self.waiting -= 1
+                self.waiting.discard(connection)
                 yield connection, wait
 
-    def end(self) -> Tally:
+    def end(self) -> None:
         """Close all connections; what was not answered is lost."""
         for connection in self._by_number.values():
             connection.close()
         self._poll.close()
-        self.tally.lost += self.waiting
-        return self.tally.end()
+        for connection in self.waiting:
+            connection.tally.lost += 1
 
 
 def closed_loop(port: int, pending: Iterator[bytes], clients: int, *, until: float = inf) -> Tally:
     """So many clients, each of which waits for its answer before it sends again; one that is
     refused waits as long as it was told."""
-    every = _Connections(port)
-    due = [(0.0, number, Connection(port)) for number in range(clients)]
+    (tally,) = mixed_loop(port, [(pending, clients)], until=until)
+    return tally
+
+
+def mixed_loop(
+    port: int, kinds: Sequence[tuple[Iterator[bytes], int]], *, until: float = inf
+) -> list[Tally]:
+    """The same with clients of several kinds at once, so many of each, and a tally of each."""
+    every, due, tallies = _Connections(), list[tuple[float, int, Connection]](), list[Tally]()
+    source: dict[Connection, Iterator[bytes]] = {}
+    for pending, clients in kinds:
+        tallies.append(Tally())
+        for _ in range(clients):
+            connection = Connection(port, tallies[-1])
+            source[connection] = pending
+            due.append((0.0, len(due), connection))
     while (due or every.waiting) and (now := time.perf_counter()) < until + PATIENCE:
         while due and due[0][0] <= now:
             *_, connection = heapq.heappop(due)
-            if now < until and (request := next(pending, None)) is not None:
+            if now < until and (request := next(source[connection], None)) is not None:
                 every.send(connection, request, time.perf_counter())
         soon = now + 1.0 if every.waiting or due else now
         for connection, wait in every.answered(min(due[0][0], soon) if due else soon):
             heapq.heappush(due, (time.perf_counter() + wait, id(connection), connection))
-    return every.end()
+    every.end()
+    return [tally.end() for tally in tallies]
 
 
 def open_loop(port: int, pending: Iterator[bytes], rate: float, until: float) -> Tally:
     """Requests that arrive by chance (a Poisson process), whether or not others were answered."""
-    every, chance, idle = _Connections(port), random.Random(1), list[Connection]()
+    every, chance, idle, tally = _Connections(), random.Random(1), list[Connection](), Tally()
     due = time.perf_counter()
     while (due < until or every.waiting) and (now := time.perf_counter()) < until + PATIENCE:
         while due <= min(now, until):
-            every.send(idle.pop() if idle else Connection(port), next(pending), due)
+            every.send(idle.pop() if idle else Connection(port, tally), next(pending), due)
             due += chance.expovariate(rate)
         idle += [connection for connection, _ in every.answered(min(due, now + 1.0))]
-    return every.end()
+    every.end()
+    return tally.end()

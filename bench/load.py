@@ -2,27 +2,27 @@
 
     python bench/load.py RUN FILE [--seconds 10] [--beam 5]
 
-RUN is a trained run, FILE has an input a line. The server and the clients are processes of their
-own. First 1, 8, 64 and 512 clients send one sentence after the other, each waiting for its answer;
-the best rate of these is the capacity. Then requests arrive by chance (a Poisson process) at 50, 80
-and 120 % of it, whether or not earlier ones were answered. Last, a client sends single sentences
-alone, and then beside four clients that send 64 at a time and two that ask for a beam of 100. Every
-request ends in an answer, in a refusal (429 or 503, with Retry-After) or is lost; the page has how
-many of each. Results are kept in bench/results/load.json and written into docs/serve.md.
+RUN is a trained run, FILE has an input a line. The server and the clients (bench/clients.py) are
+processes of their own, on the same cores. First 1, 8, 64 and 512 clients send one sentence after
+the other, each waiting for its answer; the best rate of these is the capacity. Then requests arrive
+by chance (a Poisson process) at 50, 80 and 120 % of it, whether or not earlier ones were answered.
+Last, a client sends single sentences alone, and then beside four clients that send 64 at a time and
+two that ask for the widest beam that the server permits, all from one address. Every request ends
+in an answer, in a refusal (429 or 503, with Retry-After, which clients obey) or is lost; the page
+has how many of each. Results are kept in bench/results/load.json and written into docs/serve.md.
+It takes nine times --seconds, and a few more.
 """
 
 import argparse
-import asyncio
 import json
-import random
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+from clients import closed_loop, mixed_loop, open_loop, predict_request
 from foundation import RESULTS, ROOT, surroundings, write_between
 from serve import server
 
@@ -31,150 +31,30 @@ FILE = RESULTS / "load.json"
 MARKS = ("<!-- written by bench/load.py -->", "<!-- end of load -->")
 CLIENTS = (1, 8, 64, 512)
 SHARES = (0.5, 0.8, 1.2)
-BULK, EXTREME_BEAM = 64, 100
-REFUSED = (429, 503)
-
-
-class Tally:
-    """What became of requests: seconds of those answered, and how many were refused or lost."""
-
-    def __init__(self) -> None:
-        self.seconds: list[float] = []
-        self.refused = self.lost = 0
-        self.began = time.perf_counter()
-
-    def summary(self, *, inputs: int = 1) -> dict[str, float]:
-        """The rate and the latencies of what was answered."""
-        ordered = sorted(self.seconds) or [float("nan")]
-        return {
-            "rate": inputs * len(self.seconds) / (time.perf_counter() - self.began),
-            "median": 1_000 * ordered[len(ordered) // 2],
-            "tail": 1_000 * ordered[min(len(ordered) - 1, int(0.99 * len(ordered)))],
-            "answered": len(self.seconds),
-            "refused": self.refused,
-            "lost": self.lost,
-        }
-
-
-def request(lines: list[str], beam: int) -> bytes:
-    """A whole HTTP request."""
-    search = {"kind": "beam", "width": beam} if beam > 1 else {"kind": "greedy"}
-    body = json.dumps({"inputs": lines, "search": search}).encode()
-    head = f"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
-    return f"{head}Content-Type: application/json\r\n\r\n".encode() + body
-
-
-class Client:
-    """Sends one request after the other on a connection, which it opens anew when it is lost."""
-
-    def __init__(self, port: int, tally: Tally) -> None:
-        self._port, self._tally = port, tally
-        self._streams: tuple[asyncio.StreamReader, asyncio.StreamWriter] | None = None
-
-    async def send(self, sent: bytes, began: float) -> None:
-        """Send a request and wait for its answer."""
-        try:
-            if self._streams is None:
-                self._streams = await asyncio.open_connection("127.0.0.1", self._port)
-            reader, writer = self._streams
-            writer.write(sent)
-            head = (await reader.readuntil(b"\r\n\r\n")).lower()
-            length = head.partition(b"content-length:")[2].split()[0]
-            await reader.readexactly(int(length))
-        except (OSError, asyncio.IncompleteReadError, IndexError):
-            self._streams = None
-            self._tally.lost += 1
-            return
-        status = int(head.split()[1])
-        if status == 200:
-            self._tally.seconds.append(time.perf_counter() - began)
-        elif status in REFUSED and b"retry-after" in head:
-            self._tally.refused += 1
-            await asyncio.sleep(0.05)
-        else:
-            self._tally.lost += 1
-
-    def close(self) -> None:
-        """Close the connection."""
-        if self._streams is not None:
-            self._streams[1].close()
-
-
-async def closed_loop(port: int, sent: Iterator[bytes], clients: int, until: float) -> Tally:
-    """So many clients, each of which waits for its answer before it sends again."""
-    tally = Tally()
-
-    async def work() -> None:
-        client = Client(port, tally)
-        while time.perf_counter() < until:
-            await client.send(next(sent), time.perf_counter())
-        client.close()
-
-    await asyncio.gather(*(work() for _ in range(clients)))
-    return tally
-
-
-async def open_loop(port: int, sent: Iterator[bytes], rate: float, until: float) -> Tally:
-    """Requests that arrive by chance, whether or not others were answered."""
-    tally, chance = Tally(), random.Random(1)
-    idle: list[Client] = []
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def arrive(began: float) -> None:
-        client = idle.pop() if idle else Client(port, tally)
-        await client.send(next(sent), began)
-        idle.append(client)
-
-    due = time.perf_counter()
-    while due < until:
-        await asyncio.sleep(max(0.0, due - time.perf_counter()))
-        task = asyncio.create_task(arrive(due))
-        tasks.add(task)
-        task.add_done_callback(tasks.discard)
-        due += chance.expovariate(rate)
-    await asyncio.gather(*tasks)
-    for client in idle:
-        client.close()
-    return tally
-
-
-async def beside_others(port: int, lines: list[str], beam: int, until: float) -> Tally:
-    """A client with single sentences, beside bulk and extreme requests."""
-    bulk = request((lines * BULK)[:BULK], beam)
-    extreme = request(lines[:1], EXTREME_BEAM)
-    others = [
-        asyncio.create_task(_tally_of(closed_loop(port, cycle([kind]), 1, until)))
-        for kind in (*[bulk] * 4, *[extreme] * 2)
-    ]
-    await asyncio.sleep(1.0)
-    small = cycle([request([line], beam) for line in lines])
-    tally = await closed_loop(port, small, 1, until)
-    await asyncio.gather(*others)
-    return tally
-
-
-async def _tally_of(work: Awaitable[Tally]) -> Tally:
-    return await work
+BULK, EXTREME_BEAM = 64, 64
 
 
 def drive(port: int, lines: list[str], beam: int, seconds: float) -> None:
     """Be the clients' process; the results go to standard output."""
-    sent = cycle([request([line], beam) for line in lines])
+    small = cycle([predict_request([line], beam) for line in lines])
+    bulk = cycle([predict_request((lines * BULK)[:BULK], beam)])
+    extreme = cycle([predict_request([max(lines, key=len)], EXTREME_BEAM)])
 
-    def during(work: Callable[[float], Awaitable[Tally]]) -> dict[str, float]:
-        return asyncio.run(_tally_of(work(time.perf_counter() + seconds))).summary()
+    def end() -> float:
+        return time.perf_counter() + seconds
 
-    during(lambda until: closed_loop(port, sent, 8, until - 0.7 * seconds))  # warm
+    closed_loop(port, small, 8, until=end() - 0.7 * seconds)  # warm
     found: dict[str, Any] = {"closed": {}, "open": {}}
     for count in CLIENTS:
-        found["closed"][count] = during(
-            lambda until, count=count: closed_loop(port, sent, count, until)
-        )
+        found["closed"][count] = closed_loop(port, small, count, until=end()).summary()
     found["capacity"] = max(each["rate"] for each in found["closed"].values())
     for share in SHARES:
-        rate = share * found["capacity"]
-        found["open"][share] = during(lambda until, rate=rate: open_loop(port, sent, rate, until))
-    found["beside"] = during(lambda until: beside_others(port, lines, beam, until))
+        tally = open_loop(port, small, share * found["capacity"], end())
+        found["open"][share] = tally.summary()
+    found["alone"] = closed_loop(port, small, 1, until=end()).summary()
+    beside = mixed_loop(port, [(small, 1), (bulk, 4), (extreme, 2)], until=end())
+    for name, tally in zip(("beside", "bulk", "extreme"), beside, strict=True):
+        found[name] = tally.summary()
     print(json.dumps(found))
 
 
@@ -188,7 +68,10 @@ def table(found: dict[str, Any]) -> list[str]:
     rows |= {
         f"arrivals at {float(share):.0%} of capacity": each for share, each in found["open"].items()
     }
-    rows["one sentence beside bulk and extreme requests"] = found["beside"]
+    rows["one client alone, again"] = found["alone"]
+    rows["the same client beside those of the next two rows"] = found["beside"]
+    rows[f"four clients with {BULK} sentences at a time"] = found["bulk"]
+    rows[f"two clients with a beam of {EXTREME_BEAM}"] = found["extreme"]
     for name, each in rows.items():
         lines.append(
             f"| {name} | {each['rate']:,.0f} | {each['median']:.1f} | {each['tail']:.1f} "
@@ -218,9 +101,9 @@ def main() -> None:
             check=True,
         )
     found = json.loads(ended.stdout)
-    lone, overload = found["closed"]["1"], found["open"]["1.2"]
+    overload = found["open"]["1.2"]
     found["overload share"] = overload["rate"] / found["capacity"]
-    found["beside ratio"] = found["beside"]["tail"] / lone["median"]
+    found["beside ratio"] = found["beside"]["tail"] / found["alone"]["median"]
     around = surroundings()
     FILE.write_text(json.dumps({"surroundings": around, **found}, indent=1) + "\n")
     lines = table(found)

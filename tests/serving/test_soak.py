@@ -34,10 +34,15 @@ class Sample(NamedTuple):
     threads: int
 
 
-def sample(process: int, second: float) -> Sample:
-    """What a process and those that it began hold, each for itself."""
+def family(process: int) -> list[int]:
+    """A process, those that it began, and those that these began."""
     children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
-    every = [Path(f"/proc/{each}") for each in (process, *map(int, children))]
+    return [process, *(each for child in children for each in family(int(child)))]
+
+
+def sample(process: int, second: float) -> Sample:
+    """What a process and all that came of it hold, each for itself."""
+    every = [Path(f"/proc/{each}") for each in family(process)]
     pages = sum(int((one / "statm").read_text().split()[1]) for one in every)
     descriptors = sum(len(list((one / "fd").iterdir())) for one in every)
     threads = sum(len(list((one / "task").iterdir())) for one in every)

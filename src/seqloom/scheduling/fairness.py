@@ -8,19 +8,59 @@ others waiting for ever: however much others have asked for, a small request wai
 input of each of them.
 """
 
+import heapq
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
+from itertools import count
+from typing import Generic, TypeVar
 
 from seqloom.scheduling.jobs import Job, Ticket
 
-__all__ = ["FairQueue"]
+__all__ = ["FairQueue", "Turns"]
 
 MOST_DEBTS = 1_000  # that are remembered before those are forgotten that are settled
 QUANTUM = 2_000.0  # the most that the clock moves for one input, whatever that costs
 
 
-@dataclass
+Item = TypeVar("Item", bound=Hashable)
+
+
+class Turns(Generic[Item]):
+    """Items by the work they have had, the least first; of equals, the one that was put first."""
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Item]] = []
+        self._entries: dict[Item, tuple[float, int, Item]] = {}  # those of the heap that count
+        self._numbers = count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def __iter__(self) -> Iterator[Item]:
+        """In no order."""
+        return iter(self._entries)
+
+    def put(self, item: Item, served: float) -> None:
+        """Let an item that has had so much work wait for its turn, or for the next one."""
+        self._entries[item] = entry = (served, next(self._numbers), item)
+        heapq.heappush(self._heap, entry)
+
+    def remove(self, item: Item) -> None:
+        """Let an item wait no longer."""
+        del self._entries[item]
+
+    def in_turn(self) -> Iterator[Item]:
+        """The items in the order of their turns; mostly nobody asks beyond the first."""
+        while self._heap and self._entries.get(self._heap[0][2]) is not self._heap[0]:
+            heapq.heappop(self._heap)
+        if self._heap:
+            yield self._heap[0][2]
+            for _, _, item in sorted(self._entries.values(), key=lambda entry: entry[:2])[1:]:
+                yield item
+
+
+@dataclass(eq=False)
 class JobFlow:
     """The inputs of a request that wait, in order."""
 
@@ -29,18 +69,19 @@ class JobFlow:
     served: float  # by the clock of its client
 
 
-@dataclass
+@dataclass(eq=False)
 class ClientFlow:
     """The requests of a client that wait."""
 
+    name: str
     served: float
     clock: float = 0.0
-    jobs: dict[Job, JobFlow] = field(default_factory=dict)
+    flows: dict[Job, JobFlow] = field(default_factory=dict)
+    turns: Turns[JobFlow] = field(default_factory=Turns)
 
     def next_flow(self, accept: Callable[[Ticket], bool]) -> JobFlow | None:
         """The request whose turn it is, among those whose next input is accepted."""
-        flows = (each for each in self.jobs.values() if accept(each.tickets[0]))
-        return min(flows, key=lambda each: each.served, default=None)
+        return next((each for each in self.turns.in_turn() if accept(each.tickets[0])), None)
 
 
 def _any(_: Ticket) -> bool:
@@ -52,9 +93,11 @@ class FairQueue:
 
     def __init__(self) -> None:
         self._clients: dict[str, ClientFlow] = {}
+        self._turns: Turns[ClientFlow] = Turns()
         self._debts: dict[str, float] = {}  # of clients that have had more than those who wait
         self._clock = 0.0
         self._length = 0
+        self.job_count = 0  # requests with inputs that wait
 
     def __len__(self) -> int:
         """Inputs that wait."""
@@ -63,21 +106,19 @@ class FairQueue:
     @property
     def jobs(self) -> Iterator[Job]:
         """Requests with inputs that wait."""
-        return (job for client in self._clients.values() for job in client.jobs)
-
-    @property
-    def job_count(self) -> int:
-        """How many these are."""
-        return sum(len(client.jobs) for client in self._clients.values())
+        return (job for client in self._clients.values() for job in client.flows)
 
     def push(self, job: Job, tickets: list[Ticket]) -> None:
         """Let the inputs of a request wait for their turns."""
         if job.client not in self._clients:
             began = max(self._clock, self._debts.pop(job.client, 0.0))
-            self._clients[job.client] = ClientFlow(began)
+            self._clients[job.client] = ClientFlow(job.client, began)
+            self._turns.put(self._clients[job.client], began)
         client = self._clients[job.client]
-        client.jobs[job] = JobFlow(job, deque(tickets), client.clock)
+        client.flows[job] = flow = JobFlow(job, deque(tickets), client.clock)
+        client.turns.put(flow, flow.served)
         self._length += len(tickets)
+        self.job_count += 1
 
     def peek(self, accept: Callable[[Ticket], bool] = _any) -> Ticket | None:
         """The input whose turn it is, among those of requests whose next input is accepted."""
@@ -97,29 +138,35 @@ class FairQueue:
         client.clock = max(client.clock, flow.served + passed)
         client.served += ticket.cost
         flow.served += ticket.cost
+        self._turns.put(client, client.served)
+        client.turns.put(flow, flow.served)
         if not flow.tickets:
-            self._forget(flow.job)
+            self._forget(flow)
         return ticket
 
     def remove(self, job: Job) -> None:
         """Let nothing of a request wait any longer."""
-        flow = self._clients[job.client].jobs[job]
+        flow = self._clients[job.client].flows[job]
         self._length -= len(flow.tickets)
-        self._forget(job)
+        self._forget(flow)
 
     def _next(self, accept: Callable[[Ticket], bool]) -> tuple[ClientFlow, JobFlow] | None:
-        flows = ((client, client.next_flow(accept)) for client in self._clients.values())
-        ready = ((client, flow) for client, flow in flows if flow is not None)
-        return min(ready, key=lambda each: each[0].served, default=None)
+        for client in self._turns.in_turn():
+            if (flow := client.next_flow(accept)) is not None:
+                return client, flow
+        return None
 
-    def _forget(self, job: Job) -> None:
+    def _forget(self, flow: JobFlow) -> None:
         """Drop a request, and its client where it has no other."""
-        client = self._clients[job.client]
-        del client.jobs[job]
-        if not client.jobs:
-            del self._clients[job.client]
+        client = self._clients[flow.job.client]
+        del client.flows[flow.job]
+        client.turns.remove(flow)
+        self.job_count -= 1
+        if not client.flows:
+            del self._clients[client.name]
+            self._turns.remove(client)
             if client.served > self._clock:
-                self._debts[job.client] = client.served
+                self._debts[client.name] = client.served
             if len(self._debts) > MOST_DEBTS:
                 self._debts = {
                     name: debt for name, debt in self._debts.items() if debt > self._clock

@@ -105,17 +105,19 @@ class Scheduler:
     def submit(self, job: Job, tickets: Sequence[Ticket]) -> None:
         """Put a request into the queue; Full where there is no room, or Stopping."""
         with self._changed:
-            if self._closing:
-                raise ServerStopping("the server is stopping", remedy="ask another one")
-            if self.waiting >= self.limit:
-                raise QueueFull(
-                    f"{self.limit:,} requests wait already", remedy="try again in a moment"
-                )
+            self.check_room()
             job.cost = sum(ticket.cost for ticket in tickets)
             self._queue.push(job, list(tickets))
             self._changed.notify(len(tickets))
             if job.is_small and self._all_busy_with_large:
                 self._small_waits.notify()
+
+    def check_room(self) -> None:
+        """QueueFull where no request can wait, ServerStopping where none is taken on."""
+        if self._closing:
+            raise ServerStopping("the server is stopping", remedy="ask another one")
+        if self.waiting >= self.limit:
+            raise QueueFull(f"{self.limit:,} requests wait already", remedy="try again in a moment")
 
     def close(self) -> None:
         """Finish what there is, and end; nothing more is taken on."""

@@ -115,6 +115,7 @@ class Service:
         streams: bool = False,
     ) -> Job:
         """A client's request in the queue; its events are the outputs, in any order."""
+        self.scheduler.check_room()  # before anything is read: refusing is to cost little
         request.check_sizes(self.limits)
         name, model = self._model(request.model)
         job = self._job(name, client, streams=streams)
@@ -128,6 +129,7 @@ class Service:
 
     async def score(self, request: ScoreRequest, entry: RequestRecord, *, client: str = "") -> Job:
         """A client's request in the queue; its events are the scores, in any order."""
+        self.scheduler.check_room()  # before anything is read: refusing is to cost little
         request.check_sizes(self.limits)
         name, model = self._model(request.model)
         given: list[Input] = [source for source, _ in request.pairs]
@@ -142,6 +144,7 @@ class Service:
 
     async def look(self, request: LookRequest, entry: RequestRecord, *, client: str = "") -> Job:
         """A client's request in the queue; its one event is what was to be seen."""
+        self.scheduler.check_room()  # before anything is read: refusing is to cost little
         request.check_sizes(self.limits)
         name, model = self._model(request.model)
         job = self._job(name, client)
