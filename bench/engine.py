@@ -106,7 +106,7 @@ def ours(work: Work, search: Search, precision: Precision, *, short: bool = Fals
     def decode(rows: Rows) -> list[list[int]]:
         longest = torch.tensor(work.longest(rows))
         limits = Limits(longest, shortest=longest if work.fixed else None)
-        plan = plan_of(search, limits)
+        plan = plan_of(search)
         if plan is None:
             raise SystemExit("this search is not one of the core's")
         words = work.shortlist.for_rows(rows) if short and work.shortlist else None

@@ -271,7 +271,7 @@ def assert_rescored(subject: Subject, number: int, output: Hypothesis) -> None:
     assert abs(output.score - float(scores.sum())) < EXACT
     assert (output.attention is not None) == subject.attends
     if output.attention is not None and features.attention is not None:
-        assert_close(output.attention, features.attention[0])
+        assert_close(torch.from_numpy(output.attention), features.attention[0])
 
 
 def singles(subject: Subject) -> Iterator[Subject]:

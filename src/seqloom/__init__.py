@@ -7,12 +7,10 @@
 Names are imported when first used, so that `import seqloom` costs next to nothing.
 """
 
-import gc
 import os
-from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from seqloom.deferred import deferred_names
 from seqloom.version import __version__ as __version__
 
 if TYPE_CHECKING:
@@ -52,6 +50,8 @@ if TYPE_CHECKING:
         StochasticBeam,
     )
     from seqloom.serving import Client
+else:
+    __getattr__ = deferred_names(__name__)
 
 # OpenMP reads this when torch is loaded. Threads that wait for work sleep: spinning, they take the
 # time of whatever else runs, six times as much in all where two trainings share two cores.
@@ -92,58 +92,6 @@ __all__ = [
     "predict_document",
     "train",
 ]
-
-
-_HOMES = {
-    "Beam": "seqloom.search",
-    "Client": "seqloom.serving",
-    "Completions": "seqloom.search",
-    "Conversation": "seqloom.prediction",
-    "DiverseBeam": "seqloom.search",
-    "DocumentRequest": "seqloom.api.documents",
-    "Glossary": "seqloom.prediction",
-    "Exact": "seqloom.search",
-    "Greedy": "seqloom.search",
-    "MinimumRisk": "seqloom.search",
-    "TextPredictor": "seqloom.prediction",
-    "Output": "seqloom.prediction",
-    "PatientBeam": "seqloom.search",
-    "Ranking": "seqloom.search",
-    "Sample": "seqloom.search",
-    "SeqloomError": "seqloom.errors",
-    "StochasticBeam": "seqloom.search",
-    "TrainingResult": "seqloom.api.training_result",
-    "OutputOptions": "seqloom.prediction",
-    "SequenceClassifier": "seqloom.api.estimators",
-    "SequenceForecaster": "seqloom.api.estimators",
-    "SequenceTagger": "seqloom.api.estimators",
-    "SequenceTransducer": "seqloom.api.estimators",
-    "describe": "seqloom.api.describe",
-    "evaluate": "seqloom.api.evaluate",
-    "load": "seqloom.api.load",
-    "ensemble": "seqloom.prediction",
-    "optimize": "seqloom.api.optimize",
-    "outputs_table": "seqloom.prediction",
-    "predict_document": "seqloom.api.documents",
-    "train": "seqloom.api.train",
-}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'seqloom' has no attribute {name!r}")
-    return getattr(_import(_HOMES[name]), name)
-
-
-def _import(name: str) -> ModuleType:
-    """A module, imported without looking for garbage, which would take a quarter of the time."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return import_module(name)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def __dir__() -> list[str]:

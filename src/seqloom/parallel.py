@@ -17,11 +17,20 @@ from typing import Any, Protocol, TypeVar
 
 from seqloom.errors import RunError
 
-__all__ = ["BlockJob", "BlockResults", "core_count", "take"]
+__all__ = [
+    "BlockJob",
+    "BlockResults",
+    "core_count",
+    "is_torch_loaded",
+    "take",
+    "thread_count",
+    "use_one_thread",
+]
 
 Item = TypeVar("Item")
 LEAST_BLOCKS = 3  # that are worth further processes
 FAILED = "failed"
+THREADS = "OMP_NUM_THREADS"  # which torch reads when it is loaded
 
 
 class BlockJob(Protocol):
@@ -39,6 +48,30 @@ def core_count() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def is_torch_loaded() -> bool:
+    """Whether this process has torch in its memory."""
+    return sys.modules.get("torch") is not None
+
+
+def thread_count() -> int:
+    """Threads that a computation may use: as many as torch may; where torch is not loaded, as many
+    as it would."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        return int(torch.get_num_threads())
+    told = os.environ.get(THREADS, "")
+    return max(1, int(told)) if told.isdecimal() else core_count()
+
+
+def use_one_thread() -> None:
+    """Let torch use one thread in this process, now or when it is loaded."""
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.set_num_threads(1)
+    else:
+        os.environ[THREADS] = "1"
 
 
 class BlockResults(Iterator[Any]):

@@ -1,26 +1,31 @@
 """Forms of a run: measured, kept whole, read without float32 weights, and left when outdated."""
 
+import _ctypes
 import json
 import shutil
-from collections.abc import Iterator
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from threading import Barrier
 
 import numpy as np
 import pytest
-from torch import nn
 
 import seqloom
 from seqloom.api.optimize import MeasuredForm, OptimizeRequest, choose_form, require_symbols
 from seqloom.config import TextConfig
-from seqloom.engine import selection
+from seqloom.deferred import Deferred
+from seqloom.engine import library
+from seqloom.engine.core_model import warn_once
 from seqloom.engine.shortlist import Shortlist
 from seqloom.errors import ConfigError, RunError
 from seqloom.fields import TextField
-from seqloom.model import SequenceModel
+from seqloom.model import Network
 from seqloom.prediction import OutputOptions, TextPredictor
-from seqloom.runs.optimized import DeferredModel, EngineChoice
+from seqloom.runs.optimized import EngineChoice
 from seqloom.search import Beam
 from seqloom.store import RunDirectory
 
@@ -49,7 +54,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(trained: Path, tmp_path: Path) -> Path:
     """A copy that a test may damage."""
-    selection.warn_once.cache_clear()
+    warn_once.cache_clear()
     return Path(shutil.copytree(trained, tmp_path / "copy"))
 
 
@@ -221,22 +226,91 @@ def test_shortlists_need_a_source_of_symbols(run: Path) -> None:
         require_symbols(replace(model, source=spelt))
 
 
-def test_a_deferred_network_has_all_of_its_parts_or_none(run: Path) -> None:
-    """A thread that looks while another reads must not find one part without the others."""
-    seen = []
+WITHOUT_TORCH = """
+import sys
+sys.modules["torch"] = None  # so that importing it is an error, in processes of a server too
+import seqloom
+from seqloom.cli.app import main
+from seqloom.scheduling.processes import fork_template
+from tests.serving.support import serving
+run = sys.argv[1]
+model = seqloom.load(run)
+for source in sys.argv[2:]:
+    print(model(source).as_dict())
+models = {"model": model}
+with serving(models, template=fork_template(models, 2)) as server:
+    body = {"inputs": sys.argv[2:], "n_best": 2}
+    print(server.ask("POST", "/v1/predict", body).json["outputs"])
+sys.argv = ["seqloom", "predict", run, "--json", "--n-best", "3", "--set", "search.beam=4"]
+main()
+"""
 
-    class Watched(SequenceModel):
-        def named_children(self) -> Iterator[tuple[str, nn.Module]]:
-            for each in super().named_children():
-                seen.append(len(deferred._modules))
-                yield each
 
-    whole = seqloom.load(run, precision="float32", shortlist=False).network
-    assert isinstance(whole, SequenceModel)
-    deferred = DeferredModel(lambda: Watched(whole.encoder, whole.decoder))
-    assert deferred.decoder is whole.decoder
-    assert seen == [0, 0]
-    assert deferred.aligner is None
+def test_an_optimized_run_is_used_without_torch(run: Path) -> None:
+    """From Python with attention, over HTTP, and from the command line by a beam of another width;
+    the same as with torch."""
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TORCH, str(run), *SOURCES],
+        input="\n".join(SOURCES),
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    model, lines = seqloom.load(run), iter(done.stdout.splitlines())
+    for source in SOURCES:
+        assert next(lines) == str(model(source).as_dict())
+    assert next(lines) == str([each.as_dict() for each in model.predict(SOURCES, n_best=2)])
+    for each in model.predict(SOURCES, search=Beam(4), n_best=3):
+        assert json.loads(next(lines)) == json.loads(json.dumps(each.as_dict()))
+
+
+@pytest.mark.parametrize("stale", [True, False], ids=["without its functions", "no library"])
+def test_a_core_that_does_not_load_leaves_an_optimized_run_to_torch(
+    run: Path,
+    tmp_path: Path,
+    stale: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """One sentence says so once, and outputs are those of the network."""
+    place = Path(_ctypes.__file__) if stale else tmp_path / "core.so"
+    if not stale:
+        place.write_bytes(b"not a library")
+    monkeypatch.setenv(library.PLACE, str(place))
+    for cached in (library._load_library, warn_once):
+        cached.cache_clear()
+    try:
+        model = seqloom.load(run)
+        assert isinstance(model, TextPredictor)
+        assert "on torch" in model.describe_engine()
+        written, expected = texts(model), texts(replace(model, engine=None))
+        assert [text for text, _ in written] == [text for text, _ in expected]
+        assert written == texts(seqloom.load(run))
+        assert capfd.readouterr().err.count("the compiled engine cannot be loaded") == 1
+    finally:
+        library._load_library.cache_clear()
+
+
+def test_threads_that_need_the_weights_have_them_read_once(run: Path) -> None:
+    model, reading = seqloom.load(run), []
+    assert isinstance(model.weights, Deferred)
+    read, both = model.weights._make, Barrier(2)
+
+    def watched() -> Network:
+        reading.append(1)
+        return read()
+
+    shared = replace(model, weights=Deferred(watched))
+
+    def look(_: int) -> Network:
+        both.wait()
+        return shared.network
+
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(look, range(2))
+    assert first is second
+    assert reading == [1]
 
 
 def test_a_run_that_is_being_trained_is_refused_before_it_is_measured(

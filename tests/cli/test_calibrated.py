@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 import seqloom
-from seqloom.api.load import load, read_network
+from seqloom.api.load import load
 from seqloom.prediction import HeadPredictor, Predictor
 from seqloom.prediction.request import OutputOptions
 from seqloom.runs.contents import choose_step
 from seqloom.store import RunDirectory
 from seqloom.tasks import task_of
+from seqloom.tasks.task import read_network
 from tests.cli.class_rows import labelled, tagged, write
 from tests.cli.support import Command
 

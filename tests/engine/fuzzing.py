@@ -56,7 +56,7 @@ class SearchCase:
 
     def run(self, *, threads: int, together: int) -> list[list[Hypothesis]]:
         loop = SearchLoop(*self.stacks, threads=threads, together=together)
-        return loop.run(self.rows, plan(self.search, self.limits), self.limits, words=self.words)
+        return loop.run(self.rows, plan(self.search), self.limits, words=self.words)
 
 
 def draw_model(draw: random.Random, kinds: list[str]) -> tuple[SequenceModel, tuple[int, int]]:

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from seqloom.engine.from_network import SearchPlan, decoder_arrays, encoder_arrays, plan_of
+from seqloom.engine.from_network import decoder_arrays, encoder_arrays, plan_of
+from seqloom.engine.loop import SearchPlan
 from seqloom.engine.matrices import Precision
 from seqloom.engine.stacks import PackedStack
 from seqloom.model import SequenceModel, Source
 from seqloom.search import (
     Hypothesis,
-    Limits,
     Search,
 )
 
@@ -31,8 +31,8 @@ def rows_of(source: Source) -> list[np.ndarray]:
     return [row[:length].numpy() for row, length in pairs]
 
 
-def plan(search: Search, limits: Limits) -> SearchPlan:
-    found = plan_of(search, limits)
+def plan(search: Search) -> SearchPlan:
+    found = plan_of(search)
     assert found is not None
     return found
 

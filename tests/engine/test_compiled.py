@@ -8,17 +8,17 @@ import pytest
 import torch
 
 from seqloom.engine.builder import BuildError, build, find_compiler, stale, wheel_tag
-from seqloom.engine.compiled import (
-    CompiledModel,
+from seqloom.engine.core_model import CompiledModel
+from seqloom.engine.encoder import CompiledEncoder
+from seqloom.engine.from_network import (
     compile_decoder,
     compile_encoder,
     compile_model,
 )
-from seqloom.engine.encoder import CompiledEncoder
 from seqloom.engine.library import instruction_sets
-from seqloom.search import Beam, Exact, Limits, PatientBeam, run_to_end
+from seqloom.search import Beam, Limits, PatientBeam, run_to_end
 from tests.engine.models import small_model
-from tests.engine.support import assert_same, rows_of
+from tests.engine.support import assert_same, plan, rows_of
 
 SRC = Path(__file__).parents[2] / "src"
 LOAD = "from seqloom.engine.library import *; print(core_or_none() is not None, missing_reason())"
@@ -43,13 +43,11 @@ def test_a_model_is_searched_in_the_core_or_step_by_step() -> None:
     made = compile_model(model.encoder, model.decoder, threads=2)
     assert isinstance(made, CompiledModel)
     limits = Limits(torch.full((4,), 5))
-    assert made.search(rows_of(source), Exact(), limits) is None
     for search in (Beam(3, n_best=2), PatientBeam(2)):
-        found = made.search(rows_of(source), search, limits)
-        assert found is not None
+        found = made.search(rows_of(source), plan(search), limits)
         state = made.decoder.start(made.encoder.encode(source))
         assert_same(found, run_to_end(search, made.decoder, state, limits))
-    assert made.search([], Beam(3), Limits(torch.zeros(0, dtype=torch.int64))) == []
+    assert made.search([], plan(Beam(3)), Limits(torch.zeros(0, dtype=torch.int64))) == []
 
 
 def test_what_cannot_be_compiled_is_said() -> None:

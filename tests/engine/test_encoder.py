@@ -13,7 +13,7 @@ from seqloom.fields import Numbers, Pixels, Symbols
 from seqloom.model import HeadModel, Source, build, build_sequence_model
 from seqloom.search import Beam, Greedy, Limits, PatientBeam, Search, run_to_end
 from tests.engine.models import small_model
-from tests.engine.support import assert_same, rows_of
+from tests.engine.support import assert_same, plan, rows_of
 from tests.nn.parts import stirred
 
 CLOSE = 2e-5
@@ -55,8 +55,7 @@ def test_what_is_no_token_is_searched_as_a_whole(
     expected = run_to_end(
         Beam(3), model.decoder, model.decoder.start(model.encoder.encode(batch)), limits
     )
-    found = made.compiled.search(rows_of(batch), Beam(3), limits)
-    assert found is not None
+    found = made.compiled.search(rows_of(batch), plan(Beam(3)), limits)
     assert_same(found, expected)
 
 
@@ -81,7 +80,7 @@ def test_pictures_are_read_on_torch_and_encoded_in_the_core() -> None:
     assert found.states is not None
     assert expected.states is not None
     torch.testing.assert_close(found.states.double(), expected.states, rtol=CLOSE, atol=CLOSE)
-    assert made.compiled.search([], Greedy(), Limits(torch.zeros(0, dtype=torch.int64))) is None
+    assert made.whole is None
 
 
 HEADS: dict[str, object] = {
@@ -151,6 +150,5 @@ def test_language_models_are_searched_as_a_whole(name: str, search: Search) -> N
     expected = run_to_end(
         search, model.decoder, model.decoder.start(model.encoder.encode(source)), limits
     )
-    found = made.compiled.search([np.ones(1)] * 6, search, limits)
-    assert found is not None
+    found = made.compiled.search([np.ones(1)] * 6, plan(search), limits)
     assert_same(found, expected)

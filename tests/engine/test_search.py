@@ -17,7 +17,6 @@ from seqloom.search import (
     Exact,
     Greedy,
     Limits,
-    NoRepeat,
     PatientBeam,
     Ranking,
     Search,
@@ -65,7 +64,7 @@ def test_outputs_are_those_of_the_searches_in_python(name: str, search: Search) 
         expected = run_to_end(
             search, model.decoder, model.decoder.start(model.encoder.encode(source)), limits
         )
-        found = SearchLoop(*stacks(model)).run(rows_of(source), plan(search, limits), limits)
+        found = SearchLoop(*stacks(model)).run(rows_of(source), plan(search), limits)
         assert_same(found, expected)
 
 
@@ -79,9 +78,7 @@ def test_outputs_have_their_shortest_length(search: Search) -> None:
     limits = Limits(torch.full((6,), 9), shortest=torch.tensor([1, 2, 4, 6, 8, 9]))
     start = model.decoder.start(model.encoder.encode(source))
     expected = run_to_end(search, model.decoder, start, limits)
-    assert_same(
-        SearchLoop(*stacks(model)).run(rows_of(source), plan(search, limits), limits), expected
-    )
+    assert_same(SearchLoop(*stacks(model)).run(rows_of(source), plan(search), limits), expected)
 
 
 @torch.no_grad()
@@ -91,9 +88,7 @@ def test_a_wide_beam_finds_what_brute_force_finds() -> None:
     longest, forbidden = 4, (0, 1, 2)
     words = [token for token in range(VOCABULARY) if token not in (*forbidden, END)]
     limits = Limits(torch.full((2,), longest), forbidden=forbidden)
-    found = SearchLoop(*stacks(model)).run(
-        rows_of(source), plan(Beam(40, n_best=5), limits), limits
-    )
+    found = SearchLoop(*stacks(model)).run(rows_of(source), plan(Beam(40, n_best=5)), limits)
     memory = model.encoder.encode(source)
     for number, outputs in enumerate(found):
         scores = {}
@@ -123,12 +118,12 @@ def test_threads_batch_mates_and_order_change_nothing(name: str, precision: Prec
     longest = torch.randint(1, 12, (23,))
     search = PatientBeam(3, n_best=2)
     limits = Limits(longest)
-    expected = SearchLoop(*packed).run(rows, plan(search, limits), limits)
+    expected = SearchLoop(*packed).run(rows, plan(search), limits)
     for threads, together in ((1, 1), (3, 4), (2, 7)):
         order = torch.randperm(23)
         shuffled = Limits(longest[order])
         loop = SearchLoop(*packed, threads=threads, together=together)
-        found = loop.run([rows[i] for i in order], plan(search, shuffled), shuffled)
+        found = loop.run([rows[i] for i in order], plan(search), shuffled)
         assert found == [expected[i] for i in order]
 
 
@@ -141,13 +136,13 @@ def test_outputs_that_come_one_by_one_are_those_of_all_together() -> None:
     loop, rows = SearchLoop(*stacks(model), threads=2, together=3), rows_of(source)
     longest, search = torch.randint(1, 12, (count,)), Beam(3, PER_TOKEN)
     limits = Limits(longest)
-    found = list(loop.run_each(rows, plan(search, limits), limits))
+    found = list(loop.run_each(rows, plan(search), limits))
     lengths = [len(rows[number]) for number, _ in found]
     assert sorted(number for number, _ in found) == list(range(count))
     assert lengths == sorted(lengths, reverse=True)
     for number, outputs in found[::7]:
         alone = Limits(longest[number : number + 1])
-        assert [outputs] == loop.run([rows[number]], plan(search, alone), alone)
+        assert [outputs] == loop.run([rows[number]], plan(search), alone)
 
 
 @pytest.mark.parametrize("name", ["plain sinusoids", "general global fed", "lstm form d"])
@@ -159,7 +154,7 @@ def test_bytes_give_the_same_outputs_in_every_instruction_set(name: str) -> None
     every = []
     for instructions in instruction_sets():
         with instruction_set(instructions):
-            every.append(SearchLoop(*packed).run(rows_of(source), plan(Beam(3), limits), limits))
+            every.append(SearchLoop(*packed).run(rows_of(source), plan(Beam(3)), limits))
     for found in every[1:]:
         assert_same(found, every[0])
 
@@ -175,16 +170,13 @@ def test_probabilities_that_are_no_numbers_are_an_error(count: int) -> None:
     limits = Limits(torch.full((count,), 3))
     packed = stacks(model)
     with pytest.raises(DivergedError, match="not numbers"):
-        SearchLoop(*packed).run(rows_of(source), plan(Greedy(), limits), limits)
+        SearchLoop(*packed).run(rows_of(source), plan(Greedy()), limits)
     parameters["decoder.norm.weight"].fill_(torch.nan)
     with pytest.raises(DivergedError, match="weights are not all numbers"):
         stacks(model)
 
 
 def test_what_the_core_has_no_loop_for_is_left_to_python() -> None:
-    """Rules, notes, coverage and other searches."""
-    longest = torch.tensor([3])
-    assert plan_of(Exact(), Limits(longest)) is None
-    assert plan_of(Beam(2, Ranking(coverage=0.1)), Limits(longest)) is None
-    assert plan_of(Greedy(), Limits(longest, n_alternatives=2)) is None
-    assert plan_of(Greedy(), Limits(longest, rules=(NoRepeat(2),))) is None
+    assert plan_of(Exact()) is None
+    assert plan_of(Beam(2, Ranking(coverage=0.1))) is None
+    assert plan_of(Beam(2, patience=2.0)) is None

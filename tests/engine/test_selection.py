@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from seqloom.engine import compiled, selection
-from seqloom.engine.selection import Engine, select_engine
+from seqloom.engine import from_network, selection
+from seqloom.engine.core_model import Engine, warn_once
+from seqloom.engine.selection import select_engine
 from seqloom.prediction import OutputOptions, TextPredictor
 from seqloom.search import Beam, Exact, Greedy, PatientBeam, Sample, Search
 from seqloom.torch_engine import DecoderEngine, EncoderEngine
@@ -85,8 +86,8 @@ def test_without_the_core_torch_runs_the_model_and_says_so_once(
     plain: TextPredictor, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     reason = "the compiled engine was not built here"
-    selection.warn_once.cache_clear()
-    for module in (selection, compiled):
+    warn_once.cache_clear()
+    for module in (selection, from_network):
         monkeypatch.setattr(module, "core_or_none", lambda: None)
         monkeypatch.setattr(module, "missing_reason", lambda: reason)
     engines: list[Engine] = [select_engine(plain.network) for _ in range(2)]

@@ -128,7 +128,7 @@ def test_a_sentence_is_searched_among_its_own_symbols(
     mine = [sorted({*common, *each}) for each in own]
     limits = Limits(torch.full((5,), 6), shortest=torch.tensor([1, 3, 2, 1, 1]))
     with instruction_set(instructions):
-        found = SearchLoop(*packed, together=3).run(rows, plan(search, limits), limits, words=words)
+        found = SearchLoop(*packed, together=3).run(rows, plan(search), limits, words=words)
         encoder, decoder = compiled_encoder(model.encoder), compiled(model.decoder)
         encoder.stack, decoder.stack = packed
         for number, row in enumerate(rows):
@@ -153,8 +153,8 @@ def test_absent_symbols_count_in_the_sum(search: Search, precision: Precision) -
     words = WordLists.of([[1, 5]] * 3, shared)
     limits = Limits(torch.full((3,), 6))
     closed = Limits(torch.full((3,), 6), forbidden=(*limits.forbidden, 4))
-    found = loop.run(rows, plan(search, limits), limits, words=words)
-    assert_same(found, loop.run(rows, plan(search, closed), closed))
+    found = loop.run(rows, plan(search), limits, words=words)
+    assert_same(found, loop.run(rows, plan(search), closed))
 
 
 def test_symbols_that_are_none_are_refused() -> None:
@@ -162,7 +162,7 @@ def test_symbols_that_are_none_are_refused() -> None:
     limits = Limits(torch.tensor([3]))
     words = WordLists.of([[3, VOCABULARY]], SharedWords())
     with pytest.raises(IndexError, match="is not one of the 6"):
-        SearchLoop(*stacks(model)).run(rows_of(source), plan(Greedy(), limits), limits, words=words)
+        SearchLoop(*stacks(model)).run(rows_of(source), plan(Greedy()), limits, words=words)
 
 
 @pytest.mark.parametrize("precision", ["float32", "bfloat16", "int8"])
@@ -184,7 +184,7 @@ def test_batch_mates_change_no_bit(search: Search, precision: Precision) -> None
         limits = Limits(torch.full((len(chosen),), 6))
         words = WordLists.of([()] * len(chosen), shared)
         loop = SearchLoop(*packed, threads=threads, together=2)
-        return loop.run(chosen, plan(search, limits), limits, words=words)
+        return loop.run(chosen, plan(search), limits, words=words)
 
     together = found(rows, 2)
     assert [found([row], 1)[0] for row in rows] == together
@@ -205,6 +205,6 @@ def test_a_lexicon_lists_what_is_listed_by_hand(search: Search, precision: Preci
         [shortlist.symbols(row).tolist() for row in rows],
         SharedWords(shortlist.shared.common, shortlist.shared.sample),
     )
-    loop, searched = SearchLoop(*packed, together=4), plan(search, limits)
+    loop, searched = SearchLoop(*packed, together=4), plan(search)
     found = loop.run(rows, searched, limits, words=shortlist.for_rows(rows))
     assert_same(found, loop.run(rows, searched, limits, words=explicit))

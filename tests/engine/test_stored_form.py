@@ -27,8 +27,8 @@ def test_a_form_that_was_stored_gives_the_same_outputs(name: str) -> None:
     forms = [store_stack(stack, positions=256) for stack in made]
     encoder, decoder = (restore_stack(form, "int8", place="form") for form in forms)
     check_sides(encoder, decoder, place="form")
-    found = SearchLoop(encoder, decoder).run(rows, plan(search, limits), limits)
-    assert found == SearchLoop(*made).run(rows, plan(search, limits), limits)
+    found = SearchLoop(encoder, decoder).run(rows, plan(search), limits)
+    assert found == SearchLoop(*made).run(rows, plan(search), limits)
 
 
 def test_a_decoder_that_lost_its_wiring_is_refused() -> None:

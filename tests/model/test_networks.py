@@ -10,7 +10,7 @@ from seqloom.config import Config, ModelConfig, dump, parse, validate
 from seqloom.fields import START, Symbols
 from seqloom.model import SequenceModel, build_sequence_model
 from seqloom.model.networks import load_weights, weights
-from seqloom.store.checkpoints import pack, unpack
+from seqloom.store.tensors import pack, unpack
 from tests.counts import count
 from tests.model.models import VARIANTS, model_of, sources
 

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import torch
 
 from seqloom.fields import END, UNK
 from seqloom.prediction.copying import copy_unknown
@@ -24,7 +23,7 @@ OUTPUT = Output(
     ],
 )
 def test_the_word_that_is_copied(ids: list[int], copied: str) -> None:
-    attention = torch.tensor([[0.1, 0.2, 0.5, 0.1, 0.1], [0.0, 0.0, 0.0, 0.0, 1.0]])
+    attention = np.array([[0.1, 0.2, 0.5, 0.1, 0.1], [0.0, 0.0, 0.0, 0.0, 1.0]])
     source = EncodedInput(0, np.array(ids))
     found = copy_unknown(OUTPUT, source, WORDS, attention[:, : len(ids)])
     assert found.text == found.tokens[0].text == copied

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from seqloom.errors import DivergedError
-from seqloom.prediction import text_predictor as model_module
+from seqloom.prediction import batching as model_module
 from seqloom.prediction.batching import parallel_map
 from seqloom.search import Beam, Exact, Greedy, PatientBeam, Search
 from tests.prediction.untrained import SOURCES, untrained

@@ -10,7 +10,7 @@ import pytest
 from seqloom.api.describe import describe
 from seqloom.api.load import load
 from seqloom.api.train import train
-from seqloom.engine.selection import warn_once
+from seqloom.engine.core_model import warn_once
 from seqloom.errors import DataError, RunError
 from seqloom.runs.contents import best_step
 from seqloom.serving.inputs import describe_model

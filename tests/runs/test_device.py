@@ -7,7 +7,7 @@ import torch
 
 from seqloom.config import TrainingConfig
 from seqloom.errors import ConfigError
-from seqloom.runs.process import learning_device
+from seqloom.runs.processes.device import learning_device
 from tests.runs.support import assert_same, options, trained
 
 without_a_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")

@@ -136,9 +136,10 @@ def assert_explained(mine: Hypothesis, theirs: Hypothesis) -> None:
     ]
     assert (mine.attention is None) == (theirs.attention is None)
     if mine.attention is not None and theirs.attention is not None:
-        width = min(mine.attention.shape[1], theirs.attention.shape[1])
-        assert_close(mine.attention[:, :width], theirs.attention[:, :width])
-        assert float(mine.attention[:, width:].abs().sum()) == 0
+        ours, others = map(torch.from_numpy, (mine.attention, theirs.attention))
+        width = min(ours.shape[1], others.shape[1])
+        assert_close(ours[:, :width], others[:, :width])
+        assert float(ours[:, width:].abs().sum()) == 0
 
 
 @pytest.mark.parametrize("number", range(count(14, 2 * len(VARIANTS))))

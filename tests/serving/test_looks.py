@@ -156,7 +156,7 @@ def test_what_follows_when_a_part_is_off(server: Served, models: dict[str, Predi
     model = models["first"]
     assert isinstance(model, TextPredictor)
     network = switch_off(model.network, [HeadSwitch("cross", 1, n) for n in (1, 2)])
-    (other,) = replace(model, network=network, engine=None).predict(["cab"])
+    (other,) = replace(model, weights=network, engine=None).predict(["cab"])
     assert found["follows"]["text"] == other.text
     assert server.predict("cab").json["outputs"] == before
     refused = server.ask("POST", "/v1/look", {"input": "a", "show": "steps", "off": [{"head": 9}]})

@@ -7,7 +7,7 @@ from typing import Any
 from torch import Tensor
 
 from seqloom.data import SeriesTable
-from seqloom.engine.selection import Engine
+from seqloom.engine.core_model import Engine
 from seqloom.model import Features, Memory, Source
 from seqloom.prediction import Forecast, Forecaster, TextPredictor
 from tests.prediction.untrained import untrained

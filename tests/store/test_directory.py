@@ -14,8 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seqloom.errors import DivergedError, RunError
-from seqloom.store import RunDirectory, SkippedCheckpoint, average_tensors
-from seqloom.store.checkpoints import Tensors
+from seqloom.store import RunDirectory, SkippedCheckpoint
+from seqloom.store.tensors import Tensors, average_tensors
 from tests.counts import count
 from tests.store.support import (
     assert_is,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from seqloom.config import ModelConfig
-from seqloom.engine.selection import Engine
+from seqloom.engine.core_model import Engine
 from seqloom.model import Decoder, DecoderModule, Features, Memory, SequenceModel, Source
 from seqloom.randomness import key
 from seqloom.search import (

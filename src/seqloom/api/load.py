@@ -4,29 +4,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from seqloom.config import DECODERS, Config
+from seqloom.deferred import Deferred
 from seqloom.engine.matrices import Precision
-from seqloom.engine.selection import warn_once
 from seqloom.errors import ConfigError
-from seqloom.fields import Field
-from seqloom.model import build
-from seqloom.model.networks import check_fit, load_weights
-from seqloom.nn.modules import materialize, meta_device
-from seqloom.prediction import Predictor, TextPredictor, ensemble
+from seqloom.fields import as_text_field
+from seqloom.prediction.predictor import Predictor, ensemble
+from seqloom.prediction.text_predictor import TextPredictor
 from seqloom.remedies import Remedy, Setting
-from seqloom.runs.contents import (
-    best_validation,
-    choose_step,
-    load_config,
-    load_fields,
-    model_weights,
-    step_validation,
-)
-from seqloom.runs.optimized import EngineChoice, OptimizedRun, run_engine
-from seqloom.store import Checkpoint, RunDirectory
-from seqloom.tasks import task_of
+from seqloom.runs.contents import copying_helps, load_config, load_fields
+from seqloom.runs.optimized import EngineChoice, OptimizedRun, choose_engine
+from seqloom.store import RunDirectory
 
-__all__ = ["load", "load_text_predictor", "read_network"]
+__all__ = ["load", "load_text_predictor"]
 
 
 def load(
@@ -47,50 +36,31 @@ def load(
 
 
 def _load(run: str | Path, choice: EngineChoice) -> Predictor:
+    """The model of one run; of a form in bytes, without torch and the float32 weights."""
     directory = RunDirectory(Path(run))
     config = load_config(directory)
-    source, target = load_fields(directory, config)
-    notes: list[str] = []
+    source, target = fields = load_fields(directory, config)
+    found, text = OptimizedRun.find(directory), as_text_field(target)
+    engine = None if found is None else found.engine(choose_engine(found, choice, str(run)))
+    if engine is None or text is None:
+        from seqloom.tasks.task import load_network
+
+        return load_network(directory, config, fields, found, choice)
 
     def read() -> Any:
-        chosen = choose_step(directory)
-        for note in chosen.notes:
-            warn_once(f"{run}: {note}")
-            notes.append(note.sentence)
-        network = read_network(chosen.step, config, source, target)
-        measured = step_validation(chosen.step)
-        if measured is not None:
-            task.calibrate(network, measured)
-        return network
+        from seqloom.tasks.task import read_best_network
 
-    task = task_of(config)
-    if not task.decodes:
-        if not choice.is_silent:
-            raise ConfigError(
-                f"it gives {target.describe()}, and precision and shortlists are for models that "
-                "write text",
-                place=str(run),
-                remedy="leave them out",
-            )
-        model: Predictor = task.predictor(config, source, target, read(), run=directory)
-        return replace(model, notes=tuple(notes))
-    usual: str = DECODERS.load_part(config.model.decoder.kind).usual_search
-    network, engine = run_engine(read, OptimizedRun.find(directory), choice, str(run), usual)
-    writer: TextPredictor = task.predictor(config, source, target, network, run=directory)
-    measured = best_validation(directory)
-    helps = measured is not None and measured.copies
-    return replace(writer, engine=engine, notes=tuple(notes), copying_helps=helps)
+        return read_best_network(directory, config, fields).network
 
-
-def read_network(step: Checkpoint, config: Config, source: Field, target: Field) -> Any:
-    """The network of a step of a run, with its weights."""
-    tensors = model_weights(step)
-    with meta_device():
-        network = build(config.model, source=source.items, target=target.items)
-    check_fit(network, tensors, place=str(step.path))
-    materialize(network)
-    load_weights(network, tensors, place=str(step.path))
-    return network.eval()
+    return TextPredictor(
+        config,
+        source,
+        text,
+        Deferred(read),
+        directory.cache_directory / "train",
+        engine=engine,
+        copying_helps=copying_helps(directory),
+    )
 
 
 def load_text_predictor(

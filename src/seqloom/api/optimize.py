@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom.api.load import load_text_predictor
 from seqloom.data import Corpus, Data, Report
-from seqloom.engine.compiled import CompiledModel
+from seqloom.engine.core_model import CompiledModel
 from seqloom.engine.matrices import Precision
 from seqloom.engine.selection import select_engine
 from seqloom.engine.shortlist import Missed, Pair, Shortlist

@@ -21,13 +21,15 @@ from seqloom.runs.learner import Learner, new_network
 from seqloom.runs.loggers import LoggedRun, RunLogger, open_loggers
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.pretrained import Pretrained
-from seqloom.runs.process import StopRequest, cores, threads
+from seqloom.runs.process import StopRequest, cores
+from seqloom.runs.processes.device import surroundings, threads
 from seqloom.runs.processes.torchrun import LeaderMessage
 from seqloom.runs.processes.workers import local_workers
-from seqloom.runs.progress import Plan, TrainingObserver, Validation, ValidationSample, surroundings
+from seqloom.runs.progress import Plan, TrainingObserver, Validation, ValidationSample
 from seqloom.runs.teaching import write_taught_positions
 from seqloom.runs.time_budget import refit_schedule, validation_interval
-from seqloom.store import RunDirectory, average_tensors
+from seqloom.store import RunDirectory
+from seqloom.store.tensors import average_tensors
 from seqloom.tasks import task_of
 from seqloom.training import SINGLE_PROCESS, PeerLostError, Ranks, Update
 

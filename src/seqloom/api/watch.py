@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seqloom.api.load import read_network
 from seqloom.drawing.views import has_drawing
 from seqloom.errors import ConfigError
 from seqloom.explain import drawing_of, trace_output
@@ -15,6 +14,7 @@ from seqloom.runs.progress import Progress
 from seqloom.store import Checkpoint, EventTail, RunDirectory
 from seqloom.tasks import task_of
 from seqloom.tasks.report_rows import open_held_out
+from seqloom.tasks.task import read_network
 
 __all__ = ["REQUESTS", "RunMonitor", "StepInsight"]
 

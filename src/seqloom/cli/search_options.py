@@ -65,7 +65,7 @@ class SearchOptions(OptionGroup):
         """Whether the search gives several outputs however few are wanted."""
         from seqloom.config.searches import SEARCHES
 
-        return self.kind in SEARCHES and SEARCHES.parts[str(self.kind)].returns_all
+        return self.kind in SEARCHES and SEARCHES.options_of(str(self.kind)).returns_all
 
     def search(self, config: "SearchConfig", *, n_best: int = 1) -> "Search | None":
         """The search asked for, fit for so many outputs; None leaves it to the run."""

@@ -7,7 +7,7 @@ all read the same list.
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 from pydantic import (
     BaseModel,
@@ -154,7 +154,15 @@ def _list_options(part: type) -> tuple[PartOption, ...]:
 
 
 class MethodOptions:
-    """The options of a search, which every search has as fields of its own."""
+    """The options of a search, which every search has as fields of its own.
+
+    The first line of the docstring is the search's help.
+    """
+
+    title: ClassVar[str] = ""  # in a chooser, where it is not the kind
+    takes_n_best: ClassVar[bool] = True  # gives as many outputs as are wanted
+    returns_all: ClassVar[bool] = False  # all outputs found are told, however many are wanted
+    is_random: ClassVar[bool] = False  # outputs are drawn
 
     @classmethod
     def options(cls) -> tuple[PartOption, ...]:
@@ -192,7 +200,10 @@ def options_model(kind: str, part: Any) -> type[OptionsTable]:
         )
     summary = (part.__doc__ or "").strip().partition("\n")[0]
     made: type[OptionsTable] = create_model(
-        f"{part.__name__}Request", __base__=OptionsTable, __doc__=summary, **allowed
+        f"{part.__name__.removesuffix('Options')}Request",
+        __base__=OptionsTable,
+        __doc__=summary,
+        **allowed,
     )
     return made
 
@@ -255,13 +266,15 @@ def _width(default: int) -> Any:
 @SEARCHES.options("greedy")
 @dataclass(frozen=True)
 class GreedyOptions(MethodOptions):
-    """Greedy search has no options."""
+    """The likeliest token, step after step; among equals, the token with the lower number."""
+
+    takes_n_best: ClassVar[bool] = False
 
 
 @SEARCHES.options("beam")
 @dataclass(frozen=True)
 class BeamOptions(MethodOptions):
-    """How wide a beam is, and when it stops."""
+    """The best paths, `width` at a time."""
 
     width: int = _width(5)
     _: KW_ONLY
@@ -273,13 +286,15 @@ class BeamOptions(MethodOptions):
 @SEARCHES.options("textbook")
 @dataclass(frozen=True)
 class TextbookOptions(BeamOptions):
-    """The same as for a beam."""
+    """The best paths by plain log-probability, until the best of all is a finished one."""
 
 
 @SEARCHES.options("diverse")
 @dataclass(frozen=True)
 class DiverseOptions(MethodOptions):
-    """How many groups a diverse beam has, and how far they keep apart."""
+    """A beam in groups that keep away from one another's tokens."""
+
+    title: ClassVar[str] = "diverse beam"
 
     width: int = _width(6)
     groups: int = option(3, "groups that share the paths", ge=1, limit="paths")
@@ -289,7 +304,10 @@ class DiverseOptions(MethodOptions):
 @SEARCHES.options("stochastic")
 @dataclass(frozen=True)
 class StochasticOptions(MethodOptions):
-    """How many different outputs are drawn, and from which distribution."""
+    """Different outputs, drawn without replacement."""
+
+    title: ClassVar[str] = "stochastic beam"
+    is_random: ClassVar[bool] = True
 
     width: int = _width(5)
     temperature: float = option(1.0, "above 1 more varied, below 1 less", gt=0)
@@ -299,7 +317,9 @@ class StochasticOptions(MethodOptions):
 @SEARCHES.options("sample")
 @dataclass(frozen=True)
 class SampleOptions(MethodOptions):
-    """Which tokens are drawn from, and how many outputs."""
+    """Draws from the model's distribution."""
+
+    is_random: ClassVar[bool] = True
 
     temperature: float = option(1.0, "above 1 more varied, below 1 less", gt=0)
     top_k: int = option(0, "only this many of the likeliest tokens; 0 is all", ge=0)
@@ -320,7 +340,10 @@ class SampleOptions(MethodOptions):
 @SEARCHES.options("risk")
 @dataclass(frozen=True)
 class RiskOptions(MethodOptions):
-    """How the outputs to compare are drawn."""
+    """The draw most like all the others."""
+
+    title: ClassVar[str] = "minimum risk"
+    is_random: ClassVar[bool] = True
 
     @classmethod
     def options(cls) -> tuple[PartOption, ...]:
@@ -334,7 +357,7 @@ class RiskOptions(MethodOptions):
 @SEARCHES.options("exact")
 @dataclass(frozen=True)
 class ExactOptions(MethodOptions):
-    """How long the search goes on."""
+    """The best output there is, or the best known when a limit stops the search."""
 
     _: KW_ONLY
     expansions: int = option(
@@ -345,7 +368,7 @@ class ExactOptions(MethodOptions):
 @SEARCHES.options("exhaustive")
 @dataclass(frozen=True)
 class ExhaustiveOptions(MethodOptions):
-    """How many paths there may be."""
+    """Every path, to its end or to the longest length, without any pruning."""
 
     forks: int = option(20_000, "paths of a sentence at most, beyond which it is an error", ge=1)
 
@@ -353,7 +376,10 @@ class ExhaustiveOptions(MethodOptions):
 @SEARCHES.options("completions")
 @dataclass(frozen=True)
 class CompletionsOptions(MethodOptions):
-    """How many tokens are completed, and how wide the beam of each is."""
+    """The likeliest tokens after the prefix, each completed."""
+
+    takes_n_best: ClassVar[bool] = False
+    returns_all: ClassVar[bool] = True
 
     count: int = option(
         5, "tokens that are completed", ge=1, limit="paths", absent="5, or as many as are wanted"
@@ -364,12 +390,16 @@ class CompletionsOptions(MethodOptions):
 @SEARCHES.options("best-path")
 @dataclass(frozen=True)
 class BestPathOptions(MethodOptions):
-    """The best path has no options."""
+    """CTC: the likeliest symbol of every step of the source, with repeats merged and blanks
+    dropped: the labelling of the likeliest path, which need not be the likeliest labelling."""
+
+    takes_n_best: ClassVar[bool] = False
 
 
 @SEARCHES.options("prefix-beam")
 @dataclass(frozen=True)
 class PrefixBeamOptions(MethodOptions):
-    """How many prefixes are kept."""
+    """CTC: the `width` likeliest prefixes after every step of the source, each over all its
+    paths."""
 
     width: int = _width(5)

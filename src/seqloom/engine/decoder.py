@@ -1,14 +1,13 @@
-"""A compiled decoder under the protocol that every search drives."""
+"""A compiled decoder: for arrays, and under the protocol that every search drives."""
 
 from ctypes import addressof
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Bool, Float, Int
-from torch import Tensor
 
-from seqloom.engine.from_network import DataError, Features, Memory
+from seqloom.engine.encoder import EncodedArrays
 from seqloom.engine.library import (
     CodesStructure,
     SourceStructure,
@@ -19,10 +18,23 @@ from seqloom.engine.library import (
 from seqloom.engine.matrices import BLOCK, pad_to, round_up
 from seqloom.engine.packed import PackedStack
 from seqloom.engine.workspace import EntryPool, Workspaces, check
+from seqloom.errors import DataError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from seqloom.model import Features, Memory
 
 __all__ = ["CompiledDecoder", "CompiledState"]
 
 ROOMY = 4_096  # entries of a pool below which it is not worth looking for those nobody sees
+
+
+class FeatureArrays(NamedTuple):
+    """A decoder's vectors for the output layer, and how each step attended."""
+
+    hidden: Float[np.ndarray, "R T D"]
+    attention: Float[np.ndarray, "R T S"] | None = None  # where the state was started with trace
 
 
 @dataclass(frozen=True)
@@ -50,11 +62,10 @@ class CompiledState:
     trace: bool = False
     last_only: bool = False  # the last entry of a path is all that it goes on from
 
-    def select(
-        self, rows: Int[Tensor, "R2"], sentences: Int[Tensor, "B2"] | None = None
-    ) -> "CompiledState":
-        """The state of these rows, in this order; `sentences` says which stay, if not all do."""
-        chosen = rows.numpy()
+    def select(self, rows: Any, sentences: Any = None) -> "CompiledState":
+        """The state of these rows (R2,), in this order; `sentences` (B2,) says which stay, if not
+        all do. Both are arrays or tensors."""
+        chosen = np.asarray(rows)
         moved = replace(self, entries=self.entries[chosen], counts=self.counts[chosen])
         if sentences is None:
             return moved
@@ -112,7 +123,14 @@ class CompiledDecoder:
         self._spaces = Workspaces()
         self._entry = int(core().sl_entry_size(stack.structure(1)))
 
-    def start(self, memory: Memory, *, trace: bool = False) -> CompiledState:
+    def start(self, memory: "Memory", *, trace: bool = False) -> CompiledState:
+        """The state before the first token, for what any encoder gives."""
+        from seqloom.engine import tensors
+
+        return self.start_arrays(tensors.memory_arrays(memory), trace=trace)
+
+    def start_arrays(self, memory: EncodedArrays, *, trace: bool = False) -> CompiledState:
+        """The same for arrays."""
         rows = memory.sentences
         sources: tuple[PreparedSource, ...] = ()
         width = 0
@@ -131,11 +149,11 @@ class CompiledDecoder:
         )
         return self._read_prefix(memory, state) if self.stack.reads_prefix else state
 
-    def _read_prefix(self, memory: Memory, state: CompiledState) -> CompiledState:
+    def _read_prefix(self, memory: EncodedArrays, state: CompiledState) -> CompiledState:
         """The state after what the encoder gives was read."""
         if memory.states is None or memory.mask is None:
             raise TypeError("a Transformer decoder needs the encoder's states")
-        real, values = memory.mask.numpy(), memory.states.detach().numpy()
+        real, values = memory.mask, memory.states
         lengths = real.sum(axis=1).astype(np.int32)
         entries = np.zeros((len(lengths), int(lengths.max())), dtype=np.int32)
         places = np.arange(entries.shape[1], dtype=np.int32)
@@ -155,25 +173,35 @@ class CompiledDecoder:
         return replace(state, entries=entries, counts=lengths)
 
     def read(
-        self, inputs: Int[Tensor, "R T"], state: CompiledState
-    ) -> tuple[Features, CompiledState]:
+        self, inputs: 'Int[Tensor, "R T"]', state: CompiledState
+    ) -> "tuple[Features, CompiledState]":
+        """The features of these tokens, and the state after them."""
+        from seqloom.engine import tensors
+
+        found, after = self.read_arrays(inputs.numpy(), state)
+        return tensors.features(*found), after
+
+    def read_arrays(
+        self, inputs: Int[np.ndarray, "R T"], state: CompiledState
+    ) -> tuple[FeatureArrays, CompiledState]:
+        """The same for arrays."""
         if not self.stack.last_only or inputs.shape[1] == 1:
             return self._read_together(inputs, state)
         steps = []
-        for one in inputs.split(1, dim=1):
-            features, state = self._read_together(one, state)
-            steps.append(features)
+        for place in range(inputs.shape[1]):
+            found, state = self._read_together(inputs[:, place : place + 1], state)
+            steps.append(found)
+        hidden = np.concatenate([step.hidden for step in steps], axis=1)
         attention = [step.attention for step in steps if step.attention is not None]
-        hidden = torch.cat([step.hidden for step in steps], dim=1)
-        return Features(hidden, torch.cat(attention, dim=1) if attention else None), state
+        return FeatureArrays(hidden, np.concatenate(attention, 1) if attention else None), state
 
     def _read_together(
-        self, inputs: Int[Tensor, "R T"], state: CompiledState
-    ) -> tuple[Features, CompiledState]:
+        self, inputs: Int[np.ndarray, "R T"], state: CompiledState
+    ) -> tuple[FeatureArrays, CompiledState]:
         """All steps in one call; only one where a step needs the one before."""
         state = state.compact()
         (rows, steps), paths = inputs.shape, len(inputs) // state.sentences
-        tokens = inputs.numpy().astype(np.int32).ravel()
+        tokens = inputs.astype(np.int32).ravel()
         self._check_tokens(tokens)
         after = _grown(state, steps)
         at = (state.counts[:, None] + np.arange(steps, dtype=np.int32)).ravel()
@@ -197,33 +225,38 @@ class CompiledDecoder:
         hidden = np.empty((rows * steps, self.stack.stride), dtype=np.float32)
         whole = self.stack.structure(int(seen.max()))
         check(core().sl_read(whole, self._spaces.handle, step, address(hidden)))
-        made = torch.from_numpy(hidden[:, : self.stack.width]).unflatten(0, (rows, steps))
+        made = hidden.reshape(rows, steps, -1)[:, :, : self.stack.width]
         if attention is None:
-            return Features(made), after
-        shown = torch.from_numpy(_spread(attention, state, paths * steps))
-        return Features(made, shown.view(rows, steps, -1)), after
+            return FeatureArrays(made), after
+        shown = _spread(attention, state, paths * steps)
+        return FeatureArrays(made, shown.reshape(rows, steps, -1)), after
 
-    def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
+    def write(self, hidden: 'Float[Tensor, "*rows D"]') -> 'Float[Tensor, "*rows V"]':
+        """The scores of all tokens for these features."""
+        from seqloom.engine import tensors
+
+        flat = hidden.detach().reshape(-1, hidden.shape[-1])
+        return tensors.scores(self._write(flat.numpy()), hidden.shape[:-1])
+
+    def _write(self, hidden: Float[np.ndarray, "R D"]) -> Float[np.ndarray, "R V"]:
         output = self.stack.output
         if output is None:
             raise TypeError("this stack has no output layer")
-        flat = hidden.detach().reshape(-1, hidden.shape[-1])
-        rows = np.zeros((len(flat), self.stack.stride), dtype=np.float32)
-        rows[:, : flat.shape[1]] = flat.numpy()
-        logits = np.empty((len(flat), round_up(output.outputs, BLOCK)), dtype=np.float32)
+        rows = np.zeros((len(hidden), self.stack.stride), dtype=np.float32)
+        rows[:, : hidden.shape[1]] = hidden
+        logits = np.empty((len(hidden), round_up(output.outputs, BLOCK)), dtype=np.float32)
         whole = self.stack.structure(1)
         check(
             core().sl_write(whole, self._spaces.handle, address(rows), len(rows), address(logits))
         )
-        made = torch.from_numpy(logits)[:, : output.outputs].contiguous()
-        return made.view(*hidden.shape[:-1], -1)
+        return logits[:, : output.outputs]
 
     def _check_tokens(self, tokens: np.ndarray) -> None:
         most = self.stack.vocabulary
         if len(tokens) and not (int(tokens.min()) >= 0 and int(tokens.max()) < most):
             raise IndexError(f"a token is not one of the {most:,} that the model knows")
 
-    def _prepare(self, memory: Memory) -> tuple[PreparedSource, ...]:
+    def _prepare(self, memory: EncodedArrays) -> tuple[PreparedSource, ...]:
         """What the paths of each sentence will know of their source."""
         whole, (real, rows) = self.stack.structure(1), self._source_rows(memory)
         lengths = real.sum(axis=1).astype(np.int32)
@@ -249,26 +282,26 @@ class CompiledDecoder:
             for structure, memory, row in zip(structures, memories, real, strict=True)
         )
 
-    def _source_rows(self, memory: Memory) -> tuple[np.ndarray, np.ndarray | None]:
+    def _source_rows(self, memory: EncodedArrays) -> tuple[np.ndarray, np.ndarray | None]:
         """Where there are states, and these in rows one after the other."""
         if memory.states is None or memory.mask is None:
             if self.stack.attends:
                 raise TypeError("an attentive decoder needs the encoder's states")
             return np.zeros((memory.sentences, 0), dtype=bool), None
-        real = memory.mask.numpy()
+        real = memory.mask
         if self.stack.attends and not real.any(axis=1).all():
             raise DataError("a source without a single real position cannot be attended to")
         if self.stack.ordered and (real[:, 1:] & ~real[:, :-1]).any():
             raise DataError("causal and local attention need sources with padding at the end only")
-        values = memory.states.detach().numpy()[real]
+        values = memory.states[real]
         return real, pad_to(values, len(values), round_up(values.shape[1], BLOCK))
 
 
-def _codes(memory: Memory) -> CodesStructure:
+def _codes(memory: EncodedArrays) -> CodesStructure:
     """The encoder's code as the core takes it: (part, layer, value) in rows."""
     if memory.code is None:
         return CodesStructure()
-    parts = torch.stack([part.detach() for part in memory.code], dim=1).numpy()  # (B, P, L, D)
+    parts = np.stack(memory.code, axis=1)  # (B, P, L, D)
     flat = parts.reshape(len(parts), -1)
     rows = pad_to(flat, len(flat), round_up(flat.shape[1], BLOCK))
     codes = CodesStructure(*parts.shape[1:], address(rows))

@@ -1,15 +1,27 @@
-"""A compiled encoder under the protocol of encoders."""
+"""A compiled encoder: for arrays, and under the protocol of encoders."""
+
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
-from torch import Tensor
+from jaxtyping import Bool, Float, Int
 
-from seqloom.engine.from_network import Memory, Source
 from seqloom.engine.library import TextStructure, address, core
 from seqloom.engine.packed import PackedStack
 from seqloom.engine.workspace import Workspaces, check
 
-__all__ = ["CompiledEncoder"]
+if TYPE_CHECKING:
+    from seqloom.model import Memory, Source
+
+__all__ = ["CompiledEncoder", "EncodedArrays"]
+
+
+class EncodedArrays(NamedTuple):
+    """What an encoder gives: its states, where they are, and its code in parts."""
+
+    sentences: int
+    states: Float[np.ndarray, "B S D"] | None = None
+    mask: Bool[np.ndarray, "B S"] | None = None
+    code: tuple[Float[np.ndarray, "B L D"], ...] | None = None
 
 
 class CompiledEncoder:
@@ -19,29 +31,36 @@ class CompiledEncoder:
         self.stack = stack
         self._spaces = Workspaces()
 
-    def encode(self, source: Source) -> Memory:
+    def encode(self, source: "Source") -> "Memory":
+        """A batch of a network's encoder."""
+        from seqloom.engine import tensors
+
         if self.stack.structure(1) is None:
-            return Memory(len(source.lengths))
+            return tensors.memory(EncodedArrays(len(source.lengths)))
         if self.stack.front is not None:
             source = self.stack.front(source)
-        mask = source.mask
-        real = mask.numpy()
-        lengths = source.lengths.numpy().astype(np.int32)
-        text = self.text_structure(source.values.detach().numpy()[real], lengths)
+        return tensors.memory(self.encode_arrays(*tensors.real_items(source)))
+
+    def encode_arrays(self, items: np.ndarray, mask: Bool[np.ndarray, "B S"]) -> EncodedArrays:
+        """All real items, one sentence after the other, encoded; the mask tells their places."""
+        lengths = mask.sum(axis=1).astype(np.int32)
         structure = self.stack.structure(int(lengths.max()))
+        if structure is None:
+            return EncodedArrays(len(lengths))
+        text = self.text_structure(items, lengths)
         shape = core().sl_code_shape(structure)
         codes = np.zeros((len(lengths), core().sl_code_size(shape)), dtype=np.float32)
-        states = np.empty((int(real.sum()), self.stack.stride), dtype=np.float32)
+        states = np.empty((len(items), self.stack.stride), dtype=np.float32)
         check(
             core().sl_encode(structure, self._spaces.handle, text, address(states), address(codes))
         )
-        padded = np.zeros((*real.shape, self.stack.width), dtype=np.float32)
-        padded[real] = states[:, : self.stack.width]
+        padded = np.zeros((*mask.shape, self.stack.width), dtype=np.float32)
+        padded[mask] = states[:, : self.stack.width]
         code = _parts(codes, shape.parts, shape.layers, shape.width)
-        return Memory(len(lengths), torch.from_numpy(padded), mask, code=code)
+        return EncodedArrays(len(lengths), padded, mask, code)
 
-    def text_structure(self, items: np.ndarray, lengths: np.ndarray) -> TextStructure:
-        """All real items, one sentence after the other."""
+    def text_structure(self, items: np.ndarray, lengths: Int[np.ndarray, "B"]) -> TextStructure:
+        """All real items, one sentence after the other, as the core takes them."""
         tokens = inputs = None
         if self.stack.vectorizer is None:
             tokens, most = items.astype(np.int32), self.stack.vocabulary
@@ -54,7 +73,7 @@ class CompiledEncoder:
         return text
 
 
-def _parts(codes: np.ndarray, parts: int, layers: int, width: int) -> tuple[Tensor, ...]:
+def _parts(codes: np.ndarray, parts: int, layers: int, width: int) -> tuple[np.ndarray, ...]:
     """The parts of every sentence's code: (B, L, D) each."""
     values = codes[:, : parts * layers * width].reshape(len(codes), parts, layers, width)
-    return tuple(torch.from_numpy(values[:, part].copy()) for part in range(parts))
+    return tuple(values[:, part].copy() for part in range(parts))

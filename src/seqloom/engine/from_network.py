@@ -4,37 +4,32 @@ With `exporters`, which knows how each part of a network is made, this is all th
 of what is around it.
 """
 
-from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, NamedTuple
 
+from seqloom.engine.core_model import CompiledModel
+from seqloom.engine.decoder import CompiledDecoder
+from seqloom.engine.encoder import CompiledEncoder
 from seqloom.engine.exporters import UnfitError, decoder_form, encoder_form, head_form
-from seqloom.engine.packed import HeadArrays, SideArrays
-from seqloom.errors import DataError, DivergedError
-from seqloom.model import Decoder, Encoder, Features, Memory, Source
-from seqloom.search import Beam, Greedy, Hypothesis, Limits, PatientBeam, Ranking, Search
+from seqloom.engine.library import core_or_none, missing_reason
+from seqloom.engine.loop import BEAM, GREEDY, PATIENT, LengthRanking, SearchPlan
+from seqloom.engine.matrices import Precision
+from seqloom.engine.packed import HeadArrays, PackedStack, SideArrays
+from seqloom.model import Decoder, Encoder
+from seqloom.search import Beam, Greedy, PatientBeam, Ranking, Search
 
 __all__ = [
-    "DataError",
-    "Decoder",
-    "DivergedError",
-    "Encoder",
-    "Features",
-    "Hypothesis",
-    "Limits",
-    "Memory",
     "MissingForm",
-    "Search",
-    "SearchPlan",
-    "Source",
+    "compile_decoder",
+    "compile_encoder",
+    "compile_model",
     "decoder_arrays",
     "encoder_arrays",
     "head_arrays",
     "missing_forms",
     "plan_of",
+    "planned_search",
 ]
-
-GREEDY, BEAM, PATIENT = range(3)
 
 
 def encoder_arrays(encoder: Encoder) -> SideArrays | str:
@@ -76,37 +71,19 @@ def missing_forms(network: Any) -> list[MissingForm]:
     return [MissingForm(side, part) for side, part in exported.items() if isinstance(part, str)]
 
 
-@dataclass(frozen=True)
-class SearchPlan:
-    """A search as the core carries it out."""
-
-    kind: int
-    width: int = 1
-    n_best: int = 1
-    enough: int = 1
-    first: bool = False
-    ranking: Ranking = Ranking()  # noqa: RUF009  (it is frozen)
-
-
-def plan_of(search: Search, limits: Limits) -> SearchPlan | None:
-    """How the core carries out a search, or None where Python has to, step by step."""
-    if limits.prefix or limits.required or limits.rules or limits.n_alternatives:
-        return None
-    return search_form(search)
-
-
 @singledispatch
-def search_form(search: Any) -> SearchPlan | None:
-    """How the core carries out a search without limits; None where it has no loop for it."""
+def plan_of(search: Any) -> SearchPlan | None:
+    """How the core carries out a search; None where it has no loop for it, and Python has to go
+    step by step."""
     return None
 
 
-@search_form.register
+@plan_of.register
 def _(search: Greedy) -> SearchPlan | None:
     return SearchPlan(GREEDY)
 
 
-@search_form.register
+@plan_of.register
 def _(search: Beam) -> SearchPlan | None:
     ranking = ranking_form(search.ranking)
     if ranking is None or search.patience is not None:
@@ -114,7 +91,7 @@ def _(search: Beam) -> SearchPlan | None:
     return SearchPlan(BEAM, search.width, search.n_best, first=search.first, ranking=ranking)
 
 
-@search_form.register
+@plan_of.register
 def _(search: PatientBeam) -> SearchPlan | None:
     ranking = ranking_form(search.ranking)
     if ranking is None:
@@ -122,12 +99,60 @@ def _(search: PatientBeam) -> SearchPlan | None:
     return SearchPlan(PATIENT, search.width, search.n_best, search.max_finished, ranking=ranking)
 
 
+def planned_search(plan: SearchPlan) -> Search:
+    """The search that goes step by step, of a plan made from a run's options."""
+    if plan.kind == GREEDY:
+        return Greedy()
+    return Beam(plan.width, Ranking(*plan.ranking), n_best=plan.n_best)
+
+
 @singledispatch
-def ranking_form(ranking: Any) -> Ranking | None:
+def ranking_form(ranking: Any) -> LengthRanking | None:
     """How the core ranks outputs; None where it has no such ranking."""
     return None
 
 
 @ranking_form.register
-def _(ranking: Ranking) -> Ranking | None:
-    return None if ranking.coverage else ranking
+def _(ranking: Ranking) -> LengthRanking | None:
+    if ranking.coverage:
+        return None
+    return LengthRanking(ranking.power, ranking.gnmt, ranking.reward)
+
+
+def compile_encoder(encoder: Encoder, *, precision: Precision = "float32") -> CompiledEncoder | str:
+    """The encoder's present weights in the core, or why the core has no form for it."""
+    if core_or_none() is None:
+        return missing_reason()
+    arrays = encoder_arrays(encoder)
+    if isinstance(arrays, str):
+        return f"the compiled engine has no form for {arrays}"
+    return CompiledEncoder(PackedStack.of(arrays, precision))
+
+
+def compile_decoder(
+    decoder: Decoder[Any], *, precision: Precision = "float32"
+) -> CompiledDecoder | str:
+    """The decoder's present weights in the core, or why the core has no form for it."""
+    if core_or_none() is None:
+        return missing_reason()
+    arrays = decoder_arrays(decoder)
+    if isinstance(arrays, str):
+        return f"the compiled engine has no form for {arrays}"
+    return CompiledDecoder(PackedStack.of(arrays, precision))
+
+
+def compile_model(
+    encoder: Encoder,
+    decoder: Decoder[Any],
+    *,
+    precision: Precision = "float32",
+    threads: int = 1,
+) -> CompiledModel | str:
+    """Both sides, or why not."""
+    reading = compile_encoder(encoder, precision=precision)
+    writing = compile_decoder(decoder, precision=precision)
+    if isinstance(reading, str):
+        return reading
+    if isinstance(writing, str):
+        return writing
+    return CompiledModel(reading, writing, threads)

@@ -1,14 +1,17 @@
-"""Whole searches inside the core: sources in, outputs out."""
+"""Whole searches inside the core: what it is told of them; sources in, outputs out."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from ctypes import pointer
 from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from jaxtyping import Int
 
-from seqloom.engine.from_network import DivergedError, Hypothesis, Limits, SearchPlan
+from seqloom.config import SearchConfig
+from seqloom.config.searches import AUTO, BeamOptions
 from seqloom.engine.library import (
     FoundStructure,
     SearchStructure,
@@ -20,8 +23,22 @@ from seqloom.engine.matrices import Precision
 from seqloom.engine.packed import PackedStack
 from seqloom.engine.word_lists import WordLists, check_tokens
 from seqloom.engine.workspace import check
+from seqloom.errors import DivergedError
+from seqloom.fields import END, START
+from seqloom.search.hypothesis import Hypothesis
 
-__all__ = ["MANY", "SearchLoop"]
+__all__ = [
+    "BEAM",
+    "GREEDY",
+    "MANY",
+    "PATIENT",
+    "Bounds",
+    "LengthRanking",
+    "SearchBounds",
+    "SearchLoop",
+    "SearchPlan",
+    "configured_plan",
+]
 
 # Rows that a thread reads at once. More rows make a product of floats faster; products of bytes are
 # at full speed with few, and keys and values of few sentences stay in the cache.
@@ -29,6 +46,95 @@ TOGETHER: dict[Precision, int] = {"float32": 120, "bfloat16": 120, "int8": 24}
 NOT_A_NUMBER = 2  # what the core says of probabilities
 MANY = 64  # rows for which outputs are worth taking while others are searched for
 PAUSE = 0.0005  # seconds until outputs are looked for again
+
+
+GREEDY, BEAM, PATIENT = range(3)
+
+
+class LengthRanking(NamedTuple):
+    """How the core compares outputs: by their log-probability and length."""
+
+    power: float = 0.0
+    gnmt: float = 0.0
+    reward: float = 0.0
+
+    @classmethod
+    def from_config(cls, options: SearchConfig) -> "LengthRanking | None":
+        """The ranking that a run's options name; None where the core has no such ranking."""
+        if options.ranking != AUTO or options.coverage:
+            return None
+        return cls(options.length_power, options.length_gnmt, options.length_reward)
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """A search as the core carries it out."""
+
+    kind: int
+    width: int = 1
+    n_best: int = 1
+    enough: int = 1
+    first: bool = False
+    ranking: LengthRanking = LengthRanking()  # noqa: RUF009  (it is frozen)
+
+
+class SearchBounds(Protocol):
+    """How long outputs may be, and the tokens that none of them has."""
+
+    @property
+    def longest(self) -> Any: ...  # (B,), with `<end>`
+
+    @property
+    def shortest(self) -> Any: ...  # (B,), or None
+
+    @property
+    def forbidden(self) -> tuple[int, ...]: ...
+
+    @property
+    def start(self) -> int: ...
+
+    @property
+    def end(self) -> int: ...
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The same as arrays."""
+
+    longest: Int[np.ndarray, "B"]
+    shortest: Int[np.ndarray, "B"] | None = None
+    forbidden: tuple[int, ...] = ()
+    start: int = START
+    end: int = END
+
+
+def configured_plan(
+    kind: str, given: Mapping[str, Any], options: SearchConfig, n_best: int
+) -> SearchPlan | None:
+    """How the core carries out the search of a run's options; None where it has no loop for it."""
+    ranking, make = LengthRanking.from_config(options), PLANS.get(kind)
+    if ranking is None or make is None:
+        return None
+    return make({"width": max(options.beam, n_best), **given}, n_best, ranking)
+
+
+def _plan_greedy(
+    given: Mapping[str, Any], n_best: int, ranking: LengthRanking
+) -> SearchPlan | None:
+    return SearchPlan(GREEDY) if n_best == 1 else None
+
+
+def _plan_beam(given: Mapping[str, Any], n_best: int, ranking: LengthRanking) -> SearchPlan | None:
+    options = BeamOptions(**given)
+    if options.patience is not None:
+        return None
+    return SearchPlan(BEAM, max(options.width, n_best), n_best, ranking=ranking)
+
+
+PLANS: dict[str, Callable[[Mapping[str, Any], int, LengthRanking], SearchPlan | None]] = {
+    "greedy": _plan_greedy,
+    "beam": _plan_beam,
+}
 
 
 @dataclass(frozen=True)
@@ -103,19 +209,19 @@ class SearchLoop:
         self,
         rows: Sequence[np.ndarray],
         plan: SearchPlan,
-        limits: Limits,
+        bounds: SearchBounds,
         *,
         words: WordLists | None = None,
     ) -> list[list[Hypothesis]]:
         """The outputs of each row, best first; with `words`, of the symbols listed there alone."""
-        found = dict(self.run_each(rows, plan, limits, words=words))
+        found = dict(self.run_each(rows, plan, bounds, words=words))
         return [found[number] for number in range(len(rows))]
 
     def run_each(
         self,
         rows: Sequence[np.ndarray],
         plan: SearchPlan,
-        limits: Limits,
+        bounds: SearchBounds,
         *,
         words: WordLists | None = None,
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
@@ -124,17 +230,17 @@ class SearchLoop:
         if not rows:
             return
         order = np.argsort([-len(row) for row in rows], kind="stable")  # the longest come first
-        steps = int(limits.longest.max())
+        steps = int(bounds.longest.max())
         found = Found.room_for(len(rows), plan.n_best, steps)
-        forbidden = np.array(sorted(limits.forbidden), dtype=np.int32)
-        task = _task(rows, order, limits, self.encoder)
+        forbidden = np.array(sorted(bounds.forbidden), dtype=np.int32)
+        task = _task(rows, order, bounds, self.encoder)
         if words is not None:
             lists = words.take(order).structure(self.decoder.output, self.encoder.vocabulary)
             task.lists, task.kept = pointer(lists), (*task.kept, lists)
         arguments = (
             self.encoder.structure(len(rows[order[0]])),
             self.decoder.structure(steps + len(rows[order[0]]) * self.decoder.reads_prefix),
-            _search(plan, limits, forbidden),
+            _search(plan, bounds, forbidden),
             task,
             found.structure(),
             self.threads,
@@ -170,7 +276,7 @@ def _places(search: Callable[[], None], counts: np.ndarray) -> Iterator[int]:
 
 
 def _task(
-    rows: Sequence[np.ndarray], order: np.ndarray, limits: Limits, encoder: PackedStack
+    rows: Sequence[np.ndarray], order: np.ndarray, bounds: SearchBounds, encoder: PackedStack
 ) -> TaskStructure:
     """The rows in this order, as the core takes them."""
     lengths = np.array([len(rows[i]) for i in order], dtype=np.int32)
@@ -180,17 +286,17 @@ def _task(
         tokens = items.astype(np.int32)
         check_tokens(tokens, encoder.vocabulary)
     starts = np.cumsum(lengths, dtype=np.int32) - lengths
-    longest = limits.longest.numpy()[order].astype(np.int32)
+    longest = np.asarray(bounds.longest)[order].astype(np.int32)
     shortest = None
-    if limits.shortest is not None:
-        shortest = limits.shortest.numpy()[order].astype(np.int32)
+    if bounds.shortest is not None:
+        shortest = np.asarray(bounds.shortest)[order].astype(np.int32)
     arrays = tokens, starts, lengths, inputs, longest, shortest
     task = TaskStructure(len(rows), int(longest.max()), *map(address, arrays))
     task.kept = arrays
     return task
 
 
-def _search(plan: SearchPlan, limits: Limits, forbidden: np.ndarray) -> SearchStructure:
+def _search(plan: SearchPlan, bounds: SearchBounds, forbidden: np.ndarray) -> SearchStructure:
     ranking = plan.ranking
     return SearchStructure(
         plan.kind,
@@ -201,8 +307,8 @@ def _search(plan: SearchPlan, limits: Limits, forbidden: np.ndarray) -> SearchSt
         ranking.power,
         ranking.gnmt,
         ranking.reward,
-        limits.start,
-        limits.end,
+        bounds.start,
+        bounds.end,
         len(forbidden),
         address(forbidden),
     )

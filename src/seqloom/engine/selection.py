@@ -1,44 +1,24 @@
 """Which engine runs a finished model: the compiled core, the torch engine or the network."""
 
-import sys
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
 
-from seqloom.engine.compiled import CompiledModel, compile_decoder, compile_encoder
-from seqloom.engine.from_network import head_arrays
-from seqloom.engine.library import core, core_or_none, missing_reason
+from seqloom.engine.core_model import (
+    NETWORK,
+    CompiledModel,
+    Engine,
+    core_engine,
+    core_name,
+    warn_once,
+)
+from seqloom.engine.from_network import compile_decoder, compile_encoder, head_arrays
+from seqloom.engine.library import core_or_none, missing_reason
 from seqloom.engine.matrices import Precision
 from seqloom.engine.scorer import CompiledScorer
 from seqloom.engine.shortlist import Shortlist
-from seqloom.model import Decoder, Encoder, HeadModel, SequenceModel
+from seqloom.model import Encoder, HeadModel, SequenceModel
 from seqloom.torch_engine import fast_decoder, fast_encoder
 
-__all__ = [
-    "NETWORK",
-    "Engine",
-    "HeadEngine",
-    "core_engine",
-    "select_engine",
-    "select_head_engine",
-    "warn_once",
-]
-
-NETWORK = "the network itself"
-
-
-@dataclass(frozen=True)
-class Engine:
-    """What encodes and decodes in place of a network's own parts."""
-
-    encoder: Encoder
-    decoder: Decoder[Any]
-    compiled: CompiledModel | None = None  # where the core has both parts: whole searches too
-    name: str = NETWORK
-    reason: str = ""  # why the compiled core does not run all of it
-
-    def __str__(self) -> str:
-        return f"{self.name} ({self.reason})" if self.reason else self.name
+__all__ = ["HeadEngine", "select_engine", "select_head_engine"]
 
 
 def select_engine(
@@ -55,7 +35,7 @@ def select_engine(
     if not isinstance(encoder, str) and not isinstance(decoder, str):
         return core_engine(CompiledModel(encoder, decoder, shortlist=shortlist), precision)
     reasons = [part for part in (encoder, decoder) if isinstance(part, str)]
-    names = [core_name(precision)] * (len(reasons) < 2)
+    names = [] if len(reasons) == 2 else [core_name(precision)]
     reading = fast_encoder(network.encoder) if isinstance(encoder, str) else encoder
     writing = fast_decoder(network.decoder) if isinstance(decoder, str) else decoder
     if isinstance(encoder, str):
@@ -63,12 +43,6 @@ def select_engine(
     if isinstance(decoder, str):
         names.append(_torch_name("decoder", own=writing is network.decoder))
     return Engine(reading, writing, None, ", ".join(names), "; ".join(dict.fromkeys(reasons)))
-
-
-def core_engine(model: CompiledModel, precision: Precision) -> Engine:
-    """An engine of a model that is in the core as a whole."""
-    name = core_name(precision) + (", shortlist" if model.shortlist is not None else "")
-    return Engine(model.encoder, model.decoder, model, name)
 
 
 @dataclass(frozen=True)
@@ -97,18 +71,6 @@ def select_head_engine(network: HeadModel, *, precision: Precision = "float32") 
     if isinstance(head, str) or encoder.stack.front is not None:
         return HeadEngine(encoder, f"{core_name(precision)}; head on torch")
     return HeadEngine(encoder, core_name(precision), scorer=CompiledScorer(encoder, head))
-
-
-def core_name(precision: str) -> str:
-    """The compiled core, with its instruction set and precision."""
-    return f"compiled core, {core().sl_chosen().decode()}, {precision}"
-
-
-@lru_cache
-def warn_once(reason: str) -> None:
-    """Say on standard error, once for each reason, why something else than the best is used: torch
-    for the compiled core, or a step for a better one that is damaged."""
-    print(f"seqloom: {reason}", file=sys.stderr)
 
 
 def _torch_name(side: str, *, own: bool) -> str:

@@ -88,7 +88,6 @@ class CTCDecoder(DecoderModule):
     """
 
     sums_alignments = True
-    usual_search = "prefix-beam"
 
     def __init__(self, readout: Readout, symbols: int, *, dropout: float) -> None:
         super().__init__()

@@ -92,11 +92,6 @@ class SequenceModel(nn.Module):
         return self.decoder.feedback
 
     @property
-    def usual_search(self) -> str:
-        """The search that its decoder is made for; none where any will do."""
-        return self.decoder.usual_search
-
-    @property
     def token_scorer(self) -> TokenScorer:
         """The part with an output layer, which the loss calls for some positions at a time."""
         return self.decoder

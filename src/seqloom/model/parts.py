@@ -258,9 +258,6 @@ class DecoderModule(nn.Module):
     """Whether it is called with the encoder's states for the scores of each symbol at each step, of
     which CTC sums all alignments with the target: its loss (S1.1)."""
 
-    usual_search: ClassVar[str] = ""
-    """The search that is used unless another is asked for; empty for that of any decoder."""
-
     @classmethod
     def build(cls, options: Any, sizes: DecoderSizes) -> "DecoderModule":
         """The decoder with these options; ConfigError where they do not fit the sizes."""

@@ -58,8 +58,6 @@ class TagDecoder(DecoderModule):
     `<end>` can follow.
     """
 
-    usual_search = "greedy"
-
     def __init__(
         self,
         stack: RecurrentStack,

@@ -6,10 +6,10 @@ written. Several batches are worked on at a time: one thread for each core, inst
 each.
 """
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import reduce
+from functools import partial, reduce
 from itertools import groupby
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -23,10 +23,16 @@ from seqloom.fields.items import batch_dtype
 from seqloom.model import Decoder, Encoder, SequenceModel, Source
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.output import Output
-from seqloom.prediction.request import DecodingRequest, DecodingResult
+from seqloom.prediction.request import DecodingRequest, DecodingResult, PendingInput, Tag, batch_key
 from seqloom.search import (
+    ForbiddenPhrases,
     Hypothesis,
     Limits,
+    NoRepeat,
+    Phrase,
+    Prefix,
+    RequiredPhrases,
+    Rule,
     Search,
     SearchNode,
     StableToken,
@@ -37,19 +43,23 @@ from seqloom.search import (
 )
 
 __all__ = [
+    "ROWS",
     "ContinuousBatch",
     "DecodingModel",
-    "PendingInput",
-    "Tag",
     "batch_by_length",
-    "batch_key",
-    "limits_for",
+    "count_positions",
+    "decode_batches",
+    "decode_parallel",
     "pad_batch",
     "parallel_map",
+    "warm_up",
 ]
 
 
 BATCH_POSITIONS = 4_096  # of the source, in a batch
+BATCH_SENTENCES = 64  # decoded at once
+MIN_THREAD_INPUTS = 8  # inputs that are not worth a thread of their own
+ROWS = 320  # paths searched at once
 
 
 def batch_by_length(lengths: list[int], *, most: int) -> Iterator[list[int]]:
@@ -89,9 +99,6 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> Itera
         torch.set_num_threads(cores)
 
 
-Tag = TypeVar("Tag", bound=Hashable)
-
-
 class DecodingModel(Protocol):
     """A model as far as decoding knows it."""
 
@@ -117,33 +124,6 @@ class DecodingModel(Protocol):
         ...
 
 
-@dataclass(frozen=True)
-class PendingInput(Generic[Tag]):
-    """An input that is to be decoded; the tag is whatever its caller knows it by."""
-
-    tag: Tag
-    encoded: EncodedInput
-    line: int  # its number among the inputs of its caller, from which random draws come
-    request: DecodingRequest
-
-
-def batch_key(asked: DecodingRequest) -> Hashable | None:
-    """Inputs for which this is equal may be decoded together; those for which it is None, not.
-
-    A tree is that of a whole batch, and some searches cannot be joined.
-    """
-    if asked.options.tree or not asked.search.can_join:
-        return None
-    constraints = asked.constraints
-    return (
-        asked.search,
-        asked.trace,
-        constraints.required,
-        constraints.rules,
-        constraints.n_alternatives,
-    )
-
-
 def limits_for(inputs: Sequence[PendingInput[Tag]], options: SearchConfig) -> Limits:
     """What outputs may be, for inputs that may be decoded together."""
     groups = groupby(inputs, key=lambda each: each.request.constraints)
@@ -152,9 +132,36 @@ def limits_for(inputs: Sequence[PendingInput[Tag]], options: SearchConfig) -> Li
 
 def _group_limits(group: Sequence[PendingInput[Tag]], options: SearchConfig) -> Limits:
     """Of inputs that have the same constraints."""
-    lengths = torch.tensor([len(each.encoded.values) for each in group])
-    lines = torch.tensor([each.line for each in group])
-    return group[0].request.constraints.limits(lengths, lines, options)
+    constraints, lines = group[0].request.constraints, [each.line for each in group]
+    lengths = np.array([len(each.encoded.values) for each in group])
+    bounds = constraints.bounds(lengths, lines, options)
+    rules: list[Rule] = []
+    if constraints.forbidden:
+        rules.append(ForbiddenPhrases(constraints.forbidden))
+    if constraints.no_repeat:
+        rules.append(NoRepeat(constraints.no_repeat))
+    required = constraints.required
+    return Limits(
+        torch.from_numpy(bounds.longest),
+        forbidden=bounds.forbidden,
+        shortest=None if bounds.shortest is None else torch.from_numpy(bounds.shortest),
+        lines=torch.tensor(lines),
+        prefix=_prefix(constraints.prefixes_of(lines)),
+        required=RequiredPhrases.from_alternatives(required) if required else None,
+        rules=tuple(rules),
+        n_alternatives=constraints.n_alternatives,
+    )
+
+
+def _prefix(phrases: Sequence[Phrase]) -> Prefix | None:
+    """The phrases as a table."""
+    if not any(phrases):
+        return None
+    lengths = torch.tensor([len(phrase) for phrase in phrases])
+    table = torch.full((len(phrases), int(lengths.max())), EMPTY, dtype=torch.int64)
+    for row, phrase in zip(table, phrases, strict=True):
+        row[: len(phrase)] = torch.tensor(phrase, dtype=torch.int64)
+    return Prefix(table, lengths)
 
 
 @dataclass
@@ -301,3 +308,54 @@ def _trees(search: Search, state: Any, found: list[list[Hypothesis]]) -> list[li
     if not search.can_join:
         raise ConfigError("this search keeps no tree to show", remedy="use a beam")
     return search_trees(state, found)
+
+
+def decode_parallel(model: DecodingModel, inputs: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
+    """The outputs for inputs with one request, step by step, on all cores."""
+    ordered = sorted(inputs, key=lambda each: -len(each.encoded.values))
+    shares = max(1, min(torch.get_num_threads(), len(ordered) // MIN_THREAD_INPUTS))
+    parts = [ordered[share::shares] for share in range(shares)]
+    found = list(parallel_map(partial(decode_batches, model), parts))
+    return {tag: output for each in found for tag, output in each.items()}
+
+
+def decode_batches(model: DecodingModel, inputs: list[PendingInput[Tag]]) -> dict[Tag, Output]:
+    """The outputs for inputs given longest first, of which there is one at least.
+
+    When half of a batch is done it rests, until the halves of two that are equally far make a
+    whole one again: products of few rows are slow, and those of unlike lengths wasteful.
+    """
+    outputs, resting = dict[Tag, Output](), list[tuple[int, ContinuousBatch[Tag]]]()
+    asked = inputs[0].request
+    most = max(1, min(BATCH_SENTENCES, ROWS // asked.paths))
+    half = 0 if batch_key(asked) is None else most // 2
+    for batch in batch_by_length([len(each.encoded.values) for each in inputs], most=most):
+        running, joins = ContinuousBatch[Tag](model), 0
+        outputs |= running.add([inputs[number] for number in batch])
+        outputs |= running.advance_until(half)
+        while resting and resting[-1][0] == joins:
+            running, joins = resting.pop()[1].join(running), joins + 1
+            outputs |= running.advance_until(half)
+        resting.append((joins, running))
+    while resting:
+        _, running = resting.pop()
+        outputs |= running.advance_until(half if resting else 0)
+        if resting:
+            joins, other = resting.pop()
+            resting.append((joins, other.join(running)))
+    return outputs
+
+
+def warm_up(model: DecodingModel, pending: PendingInput[Tag]) -> None:
+    """Encode an input and decode two steps."""
+    running: ContinuousBatch[Tag] = ContinuousBatch(model)
+    running.add([pending])
+    if not running.done:
+        running.advance()
+
+
+@torch.inference_mode()
+def count_positions(encoder: Encoder, given: EncodedInput) -> int:
+    """Positions that can be attended to in an input."""
+    source = pad_batch([given.values])
+    return int(encoder.encode(source).source_lengths(source)[0])

@@ -5,8 +5,13 @@ from dataclasses import dataclass, field
 
 from seqloom.errors import ConfigError
 from seqloom.fields import as_text_field, join_turns
-from seqloom.prediction.batching import ContinuousBatch, PendingInput
-from seqloom.prediction.request import NO_OPTIONS, OutputOptions, PredictionRequest
+from seqloom.prediction.batching import ContinuousBatch
+from seqloom.prediction.request import (
+    NO_OPTIONS,
+    OutputOptions,
+    PendingInput,
+    PredictionRequest,
+)
 from seqloom.prediction.text_predictor import TextPredictor
 from seqloom.remedies import Command, Remedy, Setting
 from seqloom.search import Search

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
-from torch import Tensor
 
 from seqloom.fields import END, SPECIAL_SYMBOLS, UNK
 from seqloom.prediction.inputs import EncodedInput
@@ -24,7 +23,7 @@ def copy_unknown(
     output: Output,
     source: EncodedInput,
     words: Sequence[str],
-    attention: Float[Tensor, "T S"],
+    attention: Float[np.ndarray, "T S"],
 ) -> Output:
     """The output with a source word in place of each `<unk>`: the one with the most attention,
     among those that the model does not know if there are any."""

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from seqloom.engine.selection import NETWORK, HeadEngine
+from seqloom.engine.core_model import NETWORK
+from seqloom.engine.selection import HeadEngine
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import EMPTY, Field, NumberField, Values
 from seqloom.model import FIRST_TAG, DecoderModule, Encoder, HeadModel
@@ -54,8 +55,13 @@ class HeadPredictor(Predictor):
 
     source: Field
     target: Field
-    network: HeadModel
+    weights: HeadModel
     engine: HeadEngine | None = None  # encodes in place of the network's own encoder
+
+    @property
+    def network(self) -> HeadModel:
+        """The network with its weights."""
+        return self.weights
 
     @property
     def encoder(self) -> Encoder:
@@ -261,7 +267,7 @@ class HeadPredictor(Predictor):
     def ensemble_with(self, others: Sequence[Self]) -> Self:
         """A predictor that averages what the heads of all say."""
         network = head_ensemble([model.network for model in (self, *others)])
-        return replace(self, network=network, engine=None)
+        return replace(self, weights=network, engine=None)
 
     def describe_engine(self) -> str:
         return NETWORK if self.engine is None else str(self.engine)
@@ -339,7 +345,7 @@ class TagPredictor(HeadPredictor):
         )
 
     def _usual_search(self, n_best: int) -> Search:
-        automatic = self.decoder.usual_search if n_best == 1 else ""
+        automatic = self.config.model.decoder.usual_search if n_best == 1 else ""
         return search_from_config(self.config.search, n_best, automatic=automatic)
 
     @torch.inference_mode()

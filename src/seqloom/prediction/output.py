@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
@@ -13,7 +13,9 @@ from seqloom.errors import DataError
 from seqloom.fields import Offsets
 from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.warnings import InputWarning
-from seqloom.search import Fate
+
+if TYPE_CHECKING:
+    from seqloom.search import Fate
 
 __all__ = [
     "Branch",
@@ -117,7 +119,7 @@ class Branch:
     text: str
     log_probability: float
     total: float  # log-probability of the path that ends here
-    fate: Fate
+    fate: "Fate"
 
 
 @dataclass(frozen=True, eq=False)

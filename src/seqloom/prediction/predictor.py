@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.config import Config
 from seqloom.data import MemoryInput, input_cells, row_cell
+from seqloom.deferred import Deferred
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import Field, Readable, Values
-from seqloom.model import Network
-from seqloom.prediction.context_vectors import ContextVectors, context_vectors
 from seqloom.prediction.inputs import (
     GROUP_SIZE,
     EncodedInput,
@@ -21,11 +20,13 @@ from seqloom.prediction.inputs import (
 )
 from seqloom.prediction.output import Output, ScoredOutput
 from seqloom.prediction.request import NO_OPTIONS, OutputOptions, PredictionRequest
-from seqloom.search import Search
 
 if TYPE_CHECKING:
+    from seqloom.model import Network
+    from seqloom.prediction.context_vectors import ContextVectors
     from seqloom.prediction.forecaster import Forecaster
     from seqloom.prediction.text_predictor import TextPredictor
+    from seqloom.search import Search
 
 __all__ = ["GroupPredictor", "Predictor", "ensemble"]
 
@@ -41,9 +42,14 @@ class Predictor(ABC):
     config: Config
     source: Field
     target: Field
-    network: Network
+    weights: "Network | Deferred[Network]"  # the network, or what reads it when it is needed
     training_rows: Path | None = None  # the encoded rows that it learnt from, for baselines
     notes: tuple[str, ...] = ()  # steps that could not be used, and what is used in their place
+
+    @property
+    def network(self) -> "Network":
+        """The network with its weights, which are read now if they have not been."""
+        return self.weights.value if isinstance(self.weights, Deferred) else self.weights
 
     @property
     def input_field(self) -> Readable:
@@ -81,7 +87,7 @@ class Predictor(ABC):
         self,
         inputs: Inputs,
         *,
-        search: Search | None = None,
+        search: "Search | None" = None,
         n_best: int = 1,
         attention: bool = False,
         options: OutputOptions = NO_OPTIONS,
@@ -96,7 +102,7 @@ class Predictor(ABC):
         self,
         inputs: Inputs,
         *,
-        search: Search | None = None,
+        search: "Search | None" = None,
         n_best: int = 1,
         options: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
@@ -112,7 +118,7 @@ class Predictor(ABC):
         self,
         cells: Iterable[str],
         *,
-        search: Search | None = None,
+        search: "Search | None" = None,
         n_best: int = 1,
         options: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
@@ -184,13 +190,17 @@ class Predictor(ABC):
         """Positions that are read to score these outputs, beside those of their inputs."""
         return 0
 
-    def vectors(self, inputs: Inputs, *, layer: int | None = None) -> ContextVectors:
+    def vectors(self, inputs: Inputs, *, layer: int | None = None) -> "ContextVectors":
         """A vector for each token of each input from a layer of the encoder, or of a language
         model: the last, unless another is named; layer 0 is what the first one reads (S1.5)."""
         return self.vectors_of_cells(list(input_cells(inputs, self.config.data)), layer=layer)
 
-    def vectors_of_cells(self, cells: Sequence[str], *, layer: int | None = None) -> ContextVectors:
+    def vectors_of_cells(
+        self, cells: Sequence[str], *, layer: int | None = None
+    ) -> "ContextVectors":
         """The same for cells of the source column."""
+        from seqloom.prediction.context_vectors import context_vectors
+
         reader = self.input_reader
         if not self.network.encoder.has_source:
             limits = self.config.data

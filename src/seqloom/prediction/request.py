@@ -1,36 +1,26 @@
 """What is asked of a predictor: options, constraints, and the same in a model's tokens (S7.5)."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
-import torch
+import numpy as np
 from jaxtyping import Int
-from torch import Tensor
 
 from seqloom.config import Overlong, SearchConfig
-from seqloom.config.searches import AUTO
+from seqloom.config.searches import AUTO, SEARCHES
+from seqloom.engine.loop import Bounds, SearchPlan, configured_plan
 from seqloom.errors import ConfigError, InputError
 from seqloom.fields import EMPTY, END, START, UNK, TextField
 from seqloom.prediction.glossary import Glossary, GlossaryTerm
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.remedies import FileLocation
-from seqloom.search import (
-    SEARCHES,
-    ForbiddenPhrases,
-    Hypothesis,
-    Limits,
-    NoRepeat,
-    Phrase,
-    Prefix,
-    Ranking,
-    RequiredPhrases,
-    Rule,
-    Search,
-    SearchDefaults,
-    SearchNode,
-)
+from seqloom.search.hypothesis import Hypothesis
+
+if TYPE_CHECKING:
+    from seqloom.search import Phrase, Search, SearchNode
 
 __all__ = [
     "NO_OPTIONS",
@@ -38,7 +28,10 @@ __all__ = [
     "DecodingRequest",
     "DecodingResult",
     "OutputOptions",
+    "PendingInput",
     "PredictionRequest",
+    "Tag",
+    "batch_key",
     "build_search",
     "describe_search",
     "search_from_config",
@@ -79,18 +72,25 @@ NO_OPTIONS = OutputOptions()
 
 @dataclass(frozen=True)
 class Constraints:
-    """Constraints in tokens, from which limits are made for each batch."""
+    """Constraints in tokens."""
 
-    prefixes: tuple[Phrase, ...]  # one for all inputs, or one for each
-    required: RequiredPhrases | None
-    rules: tuple[Rule, ...]
-    n_alternatives: int
+    prefixes: "tuple[Phrase, ...]"  # one for all inputs, or one for each
+    required: "tuple[tuple[Phrase, ...], ...]" = ()  # of each, outputs contain one
+    forbidden: "tuple[Phrase, ...]" = ()
+    no_repeat: int = 0
+    n_alternatives: int = 0
     is_continuation: bool = (
         False  # there is no source: outputs go on from their beginnings, the prefixes, ...
     )
     is_stream: bool = False  # ... which are part of a stream, where no text ends
     first_line: int = 0  # the line of the first prefix
     copies: bool = False  # whether `<unk>` may be written, and source words in its place
+
+    @property
+    def limit_lengths_alone(self) -> bool:
+        """Whether nothing is asked of an output but its length, nor anything noted of its steps."""
+        asked = any(self.prefixes) or self.required or self.forbidden or self.no_repeat
+        return not (asked or self.n_alternatives)
 
     def with_prefixes(
         self, beginnings: Sequence[str], target: TextField, *, first: int, endless: bool
@@ -103,11 +103,8 @@ class Constraints:
 
     def with_terms(self, terms: Sequence[GlossaryTerm], target: TextField) -> "Constraints":
         """The same with one form of each term required, as far as the model can write one."""
-        groups = list(filter(None, (term_phrases(term, target) for term in terms)))
-        if not groups:
-            return self
-        known = [] if self.required is None else self.required.alternatives
-        return replace(self, required=RequiredPhrases.from_alternatives([*known, *groups]))
+        groups = filter(None, (tuple(term_phrases(term, target)) for term in terms))
+        return replace(self, required=(*self.required, *groups))
 
     @classmethod
     def of(cls, options: OutputOptions, target: TextField, *, width: int) -> "Constraints":
@@ -119,56 +116,43 @@ class Constraints:
                 "what may not be repeated must have at least one token", remedy="0 allows all"
             )
         prefixes = [options.prefix] if isinstance(options.prefix, str) else list(options.prefix)
-        required = _phrases(options.require, target)
         forbidden = [p for p in _phrases(options.forbid, target, known=False) if UNK not in p]
-        rules: list[Rule] = [ForbiddenPhrases(tuple(forbidden))] if forbidden else []
-        if options.no_repeat:
-            rules.append(NoRepeat(options.no_repeat))
         return cls(
             tuple(_phrase(text, target) if text else () for text in prefixes),
-            RequiredPhrases(tuple(required)) if required else None,
-            tuple(rules),
+            tuple((phrase,) for phrase in _phrases(options.require, target)),
+            tuple(forbidden),
+            options.no_repeat,
             max(options.alternatives, width if options.tree else 0),
         )
 
-    def limits(
-        self, lengths: Int[Tensor, "B"], lines: Int[Tensor, "B"], options: SearchConfig
-    ) -> Limits:
-        """For inputs of these lengths, which are these lines; without what they can look at."""
-        longest = (lengths * options.max_ratio).long().clamp(min=1) + options.max_extra
-        shortest = (lengths * options.min_ratio).long() + options.min_extra
-        prefix = self._prefix(lines)
-        begun = torch.zeros_like(longest) if prefix is None else prefix.lengths
-        needed = 0 if self.required is None else self.required.size
+    def bounds(
+        self, lengths: Int[np.ndarray, "B"], lines: Sequence[int], options: SearchConfig
+    ) -> Bounds:
+        """Lengths of outputs for inputs of these lengths, which are these lines, and the symbols
+        that none of them has."""
+        longest = _scale(lengths, options.max_ratio).clip(1) + options.max_extra
+        shortest = _scale(lengths, options.min_ratio) + options.min_extra
+        begun = np.array([len(prefix) for prefix in self.prefixes_of(lines)], np.int64)
         if self.is_continuation:
             longest = begun + options.length + (not self.is_stream)
-        longest = longest.maximum(begun + needed + 1)
+        needed = sum(max(map(len, phrases)) for phrases in self.required)
+        longest = np.maximum(longest, begun + needed + 1)
         never = tuple(id_ for id_ in NEVER_WRITTEN if id_ != UNK or not self.copies)
-        return Limits(
+        return Bounds(
             longest,
-            forbidden=never + (END,) * self.is_stream,
-            shortest=shortest.minimum(longest) if bool(shortest.any()) else None,
-            lines=lines,
-            prefix=prefix,
-            required=self.required,
-            rules=self.rules,
-            n_alternatives=self.n_alternatives,
+            np.minimum(shortest, longest) if shortest.any() else None,
+            never + (END,) * self.is_stream,
         )
 
-    def _prefix(self, lines: Int[Tensor, "B"]) -> Prefix | None:
+    def prefixes_of(self, lines: Sequence[int]) -> "list[Phrase]":
+        """How the outputs of these lines begin."""
         if not any(self.prefixes):
-            return None
+            return [()] * len(lines)
         if len(self.prefixes) == 1 and not self.is_continuation:
-            chosen = [self.prefixes[0]] * len(lines)
-        else:
-            chosen = [self._prefix_of(line) for line in lines.tolist()]
-        lengths = torch.tensor([len(phrase) for phrase in chosen])
-        table = torch.full((len(chosen), int(lengths.max())), EMPTY, dtype=torch.int64)
-        for row, phrase in zip(table, chosen, strict=True):
-            row[: len(phrase)] = torch.tensor(phrase, dtype=torch.int64)
-        return Prefix(table, lengths)
+            return [self.prefixes[0]] * len(lines)
+        return [self._prefix_of(line) for line in lines]
 
-    def _prefix_of(self, line: int) -> Phrase:
+    def _prefix_of(self, line: int) -> "Phrase":
         if line - self.first_line >= len(self.prefixes):
             raise ConfigError(
                 f"there are prefixes for {len(self.prefixes):,} inputs and more inputs than that",
@@ -177,20 +161,26 @@ class Constraints:
         return self.prefixes[line - self.first_line]
 
 
-def term_phrases(term: GlossaryTerm, target: TextField) -> list[Phrase]:
+def _scale(lengths: Int[np.ndarray, "B"], ratio: float) -> Int[np.ndarray, "B"]:
+    """So many times these lengths, rounded down, in single precision."""
+    scaled: np.ndarray = (lengths.astype(np.float32) * np.float32(ratio)).astype(np.int64)
+    return scaled
+
+
+def term_phrases(term: GlossaryTerm, target: TextField) -> "list[Phrase]":
     """The forms of a term that the model can write, also as they begin a sentence, in tokens."""
     forms = [*term.target, *(form[0].upper() + form[1:] for form in term.target)]
     phrases = (tuple(target.encode(form).tolist()) for form in dict.fromkeys(forms))
     return [phrase for phrase in phrases if phrase and UNK not in phrase]
 
 
-def _phrases(texts: Sequence[str], target: TextField, *, known: bool = True) -> list[Phrase]:
+def _phrases(texts: Sequence[str], target: TextField, *, known: bool = True) -> "list[Phrase]":
     return [_phrase(text, target, known=known) for text in texts]
 
 
-def _phrase(text: str, target: TextField, *, known: bool = True) -> Phrase:
+def _phrase(text: str, target: TextField, *, known: bool = True) -> "Phrase":
     """The tokens of a text, of which there is at least one."""
-    tokens: Phrase = tuple(target.encode(text).tolist())
+    tokens = tuple(target.encode(text).tolist())
     if not tokens:
         raise ConfigError("an empty text is in every output", remedy="give at least one symbol")
     if known and UNK in tokens:
@@ -205,7 +195,7 @@ class DecodingResult(NamedTuple):
     """What a search gave for one input, and how many positions it could look at."""
 
     outputs: list[Hypothesis]
-    tree: list[SearchNode]
+    tree: "list[SearchNode]"
     source_positions: int
 
 
@@ -216,7 +206,7 @@ class PredictionRequest:
     Python, the command line and HTTP all make one; None leaves the search to the model.
     """
 
-    search: Search | None = None
+    search: "Search | None" = None
     n_best: int = 1
     options: OutputOptions = NO_OPTIONS
 
@@ -233,20 +223,68 @@ class PredictionRequest:
 
 @dataclass(frozen=True)
 class DecodingRequest:
-    """A request in the tokens of the model that decodes it."""
+    """A request in the tokens of the model that decodes it.
 
-    search: Search
+    There is a plan where the core can carry out the search as a whole. Then the search in Python
+    is made when a step of it is first taken.
+    """
+
+    plan: SearchPlan | None
+    given: "Search | None"
     options: OutputOptions
     constraints: Constraints
     n_best: int = 1
     beginnings: tuple[str, ...] = ()  # of a language model's outputs, by the numbers of inputs
 
     @classmethod
-    def of(cls, request: PredictionRequest, search: Search, target: TextField) -> "DecodingRequest":
-        """The request, decoded by this search; ConfigError where it cannot be met."""
-        search = search.with_outputs(request.n_best)
-        constraints = Constraints.of(request.options, target, width=search.paths)
-        return cls(search, request.options, constraints, request.n_best)
+    def of(
+        cls, request: PredictionRequest, config: SearchConfig, automatic: str, target: TextField
+    ) -> "DecodingRequest":
+        """The request, decoded by its search or else by the run's own, which is of the kind
+        `automatic` where the run names none; ConfigError where it cannot be met."""
+        search, n_best = request.search, request.n_best
+        plan = None if search else plan_from_config(config, n_best, automatic=automatic)
+        if plan is not None:
+            paths = plan.width
+        else:
+            from seqloom.engine.from_network import plan_of
+
+            search = search or search_from_config(config, n_best, automatic=automatic)
+            search = search.with_outputs(n_best)
+            plan, paths = plan_of(search), search.paths
+        constraints = Constraints.of(request.options, target, width=paths)
+        return cls(plan, search, request.options, constraints, n_best)
+
+    @cached_property
+    def search(self) -> "Search":
+        """The search that goes step by step in Python."""
+        if self.given is not None:
+            return self.given
+        from seqloom.engine.from_network import planned_search
+
+        if self.plan is None:
+            raise TypeError("a request has a search or a plan of one")
+        return planned_search(self.plan)
+
+    @property
+    def whole_plan(self) -> SearchPlan | None:
+        """The plan, where nothing is asked for that only a search step by step tells."""
+        free = self.constraints.limit_lengths_alone and not self.options.tree
+        return self.plan if free else None
+
+    @property
+    def paths(self) -> int:
+        """Paths of an input that are searched at once."""
+        return self.search.paths if self.plan is None else self.plan.width
+
+    @property
+    def path_count(self) -> int:
+        """Paths that the caller asks for, which a server limits."""
+        return self.search.path_count if self.plan is None else self.plan.width
+
+    def work(self, tokens: int) -> int:
+        """Positions that decoding reads for so many tokens of output, at most."""
+        return self.search.work(tokens) if self.plan is None else tokens * self.plan.width
 
     def with_beginnings(
         self, beginnings: tuple[str, ...], target: TextField, *, first: int, endless: bool
@@ -282,31 +320,69 @@ class DecodingRequest:
     @property
     def trace(self) -> bool:
         """Whether attention is recorded."""
-        return self.options.attention or self.search.uses_attention or self.copies
+        compares = self.plan is None and self.search.uses_attention
+        return self.options.attention or compares or self.copies
 
     @property
     def returns_n_best(self) -> bool:
         """Whether all outputs found are told, rather than the best alone."""
-        return self.n_best > 1 or self.search.returns_all
+        return self.n_best > 1 or self._returns_all
 
     def select(self, outputs: list[Hypothesis]) -> list[Hypothesis]:
         """The outputs to tell, of those found."""
-        return outputs if self.search.returns_all else outputs[: self.n_best]
+        return outputs if self._returns_all else outputs[: self.n_best]
+
+    @property
+    def _returns_all(self) -> bool:
+        return self.plan is None and self.search.returns_all
+
+
+Tag = TypeVar("Tag", bound=Hashable)
+
+
+@dataclass(frozen=True)
+class PendingInput(Generic[Tag]):
+    """An input that is to be decoded; the tag is whatever its caller knows it by."""
+
+    tag: Tag
+    encoded: EncodedInput
+    line: int  # its number among the inputs of its caller, from which random draws come
+    request: DecodingRequest
+
+
+def batch_key(asked: DecodingRequest) -> Hashable | None:
+    """Inputs for which this is equal may be decoded together; those for which it is None, not.
+
+    A tree is that of a whole batch, and some searches cannot be joined.
+    """
+    if asked.options.tree or (asked.plan is None and not asked.search.can_join):
+        return None
+    constraints = asked.constraints
+    return (
+        asked.given or asked.plan,
+        asked.trace,
+        constraints.required,
+        constraints.forbidden,
+        constraints.no_repeat,
+        constraints.n_alternatives,
+    )
 
 
 def build_search(
     kind: str, given: Mapping[str, Any], config: SearchConfig, *, n_best: int = 1
-) -> Search:
+) -> "Search":
     """The search of a kind with these options; the others follow from the run and the outputs.
 
     ConfigError where there is no such search or its options contradict one another.
     """
+    from seqloom.search import Ranking, SearchDefaults
+
     defaults = SearchDefaults(Ranking.from_config(config), config.beam, n_best)
     found: Search = SEARCHES.parts[kind].from_options(given, defaults)
     return found
 
 
-def search_from_config(options: SearchConfig, n_best: int, *, automatic: str = "") -> Search:
+def search_from_config(options: SearchConfig, n_best: int, *, automatic: str = "") -> "Search":
     """The search of a run's options, wide enough for the outputs wanted.
 
     `automatic` is the kind to use where the run names none: a beam, or greedy search where a beam
@@ -314,6 +390,14 @@ def search_from_config(options: SearchConfig, n_best: int, *, automatic: str = "
     """
     kind, given = _search_choice(options, max(options.beam, n_best), automatic)
     return build_search(kind, given, options, n_best=n_best)
+
+
+def plan_from_config(
+    options: SearchConfig, n_best: int, *, automatic: str = ""
+) -> SearchPlan | None:
+    """The same search as the core carries it out; None where it has no loop for it."""
+    kind, given = _search_choice(options, max(options.beam, n_best), automatic)
+    return configured_plan(kind, given, options, n_best)
 
 
 def describe_search(options: SearchConfig, *, automatic: str = "") -> dict[str, Any]:

@@ -4,25 +4,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import repeat
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-import torch
 
 from seqloom.data.splitting import split_pair
-from seqloom.engine.selection import NETWORK, Engine
+from seqloom.deferred import Deferred, resolve
+from seqloom.engine.core_model import NETWORK, Engine
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import END, UNK, Field, TextField, Values
-from seqloom.model import Decoder, Encoder, SequenceModel
-from seqloom.model.ensemble import EnsembleDecoder, EnsembleEncoder, network_ensemble
-from seqloom.prediction.batching import (
-    ContinuousBatch,
-    PendingInput,
-    batch_by_length,
-    batch_key,
-    pad_batch,
-    parallel_map,
-)
+from seqloom.parallel import thread_count
 from seqloom.prediction.copying import copy_unknown
 from seqloom.prediction.glossary import Glossary, GlossaryTerm
 from seqloom.prediction.inputs import (
@@ -46,28 +37,22 @@ from seqloom.prediction.request import (
     DecodingRequest,
     DecodingResult,
     OutputOptions,
+    PendingInput,
     PredictionRequest,
     describe_search,
-    search_from_config,
     term_phrases,
 )
 from seqloom.prediction.term_decoding import decode_with_terms
-from seqloom.prediction.text_scoring import output_log_probabilities, text_log_probabilities
 from seqloom.prediction.whole_search import search_whole
-from seqloom.search import (
-    Greedy,
-    Hypothesis,
-    Search,
-    SearchNode,
-)
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.tokenizers.offsets import shift
 
-__all__ = ["ROWS", "TextPredictor"]
+if TYPE_CHECKING:
+    from seqloom.model import Decoder, Encoder, SequenceModel
+    from seqloom.search import Search, SearchNode
 
-BATCH_SENTENCES = 64  # decoded at once
-MIN_THREAD_INPUTS = 8  # inputs that are not worth a thread of their own
-GREEDY = Greedy()
-ROWS = 320  # paths searched at once
+__all__ = ["TextPredictor"]
+
 WINDOW = 128  # tokens of a text that a Transformer sees at once, where training sets no number
 
 
@@ -77,17 +62,22 @@ class TextPredictor(Predictor):
 
     source: Field
     target: TextField
-    network: SequenceModel
+    weights: "SequenceModel | Deferred[SequenceModel]"
     engine: Engine | None = None  # encodes and decodes in place of the network's own parts
     copying_helps: bool = False  # on held-out rows; counts where search.copy_unknown is auto
 
     @property
-    def encoder(self) -> Encoder:
+    def network(self) -> "SequenceModel":
+        """The network with its weights, which are read now if they have not been."""
+        return resolve(self.weights)
+
+    @property
+    def encoder(self) -> "Encoder":
         """The encoder: the engine's if there is one."""
         return self.network.encoder if self.engine is None else self.engine.encoder
 
     @property
-    def decoder(self) -> Decoder[Any]:
+    def decoder(self) -> "Decoder[Any]":
         """The decoder: the engine's if there is one."""
         return self.network.decoder if self.engine is None else self.engine.decoder
 
@@ -123,10 +113,14 @@ class TextPredictor(Predictor):
         """The terms of which the target vocabulary has no form."""
         return [term for term in glossary.terms if not term_phrases(term, self.target)]
 
-    def predict_rows(self, rows: Sequence[Values], *, search: Search = GREEDY) -> list[Output]:
-        """An output for each input that is already encoded."""
+    def predict_rows(
+        self, rows: Sequence[Values], *, search: "Search | None" = None
+    ) -> list[Output]:
+        """An output for each input that is already encoded, by greedy search if by no other."""
+        from seqloom.search import Greedy
+
         encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
-        asked = self.decoding_request(PredictionRequest(search))
+        asked = self.decoding_request(PredictionRequest(search or Greedy()))
         return self._outputs(encoded, range(len(rows)), asked)
 
     def score_lines(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
@@ -166,6 +160,9 @@ class TextPredictor(Predictor):
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:
         """The same for inputs that are already encoded."""
+        from seqloom.prediction.batching import ROWS, batch_by_length
+        from seqloom.prediction.text_scoring import output_log_probabilities
+
         check_cells("target", outputs, self.target)
         sources = [each.values for each in encoded]
         targets = self.target.rows(outputs)
@@ -194,11 +191,12 @@ class TextPredictor(Predictor):
 
     def score_text(self, lines: Sequence[str]) -> list[ScoredOutput]:
         """The same for the lines of one text, in which each goes on from those before it."""
+        from seqloom.prediction.text_scoring import text_scores
+
         rows = [row[: len(row) - self.target.closing] for row in self.target.rows(lines)]
         ends = np.cumsum([len(row) for row in rows]).tolist()
-        tokens = torch.from_numpy(np.concatenate(rows)).long()
         window = self.config.training.truncate or WINDOW
-        values = text_log_probabilities(self.network, tokens, window=window).tolist()
+        values = text_scores(self.network, np.concatenate(rows), window=window)
         results = []
         for row, end in zip(rows, ends, strict=True):
             own = values[end - len(row) : end]
@@ -212,11 +210,9 @@ class TextPredictor(Predictor):
 
         A language model draws, unless told otherwise: its likeliest text says little.
         """
-        search = request.search or search_from_config(
-            self.config.search, request.n_best, automatic=self._automatic_search
-        )
-        asked = DecodingRequest.of(request, search, self.target)
-        copies = self.config.search.copies(helps=self.copying_helps)
+        options = self.config.search
+        asked = DecodingRequest.of(request, options, self._automatic_search, self.target)
+        copies = options.copies(helps=self.copying_helps)
         return replace(asked, constraints=replace(asked.constraints, copies=copies))
 
     def with_beginnings(
@@ -243,42 +239,12 @@ class TextPredictor(Predictor):
             PendingInput(place, each, lines[each.number], asked)
             for place, each in enumerate(encoded)
         ]
-        outputs = None
-        if self.engine is not None:
-            outputs = search_whole(self, waiting, threads=torch.get_num_threads())
+        outputs = search_whole(self, waiting, threads=thread_count())
         if outputs is None:
-            waiting.sort(key=lambda each: -len(each.encoded.values))
-            shares = max(1, min(torch.get_num_threads(), len(waiting) // MIN_THREAD_INPUTS))
-            parts = [waiting[share::shares] for share in range(shares)]
-            found = list(parallel_map(self._decode, parts))
-            outputs = {place: output for each in found for place, output in each.items()}
+            from seqloom.prediction.batching import decode_parallel
+
+            outputs = decode_parallel(self, waiting)
         return [outputs[place] for place in range(len(encoded))]
-
-    def _decode(self, inputs: list[PendingInput[int]]) -> dict[int, Output]:
-        """The outputs for inputs given longest first, of which there is one at least.
-
-        When half of a batch is done it rests, until the halves of two that are equally far make a
-        whole one again: products of few rows are slow, and those of unlike lengths wasteful.
-        """
-        outputs, resting = dict[int, Output](), list[tuple[int, ContinuousBatch[int]]]()
-        asked = inputs[0].request
-        most = max(1, min(BATCH_SENTENCES, ROWS // asked.search.paths))
-        half = 0 if batch_key(asked) is None else most // 2
-        for batch in batch_by_length([len(each.encoded.values) for each in inputs], most=most):
-            running, joins = ContinuousBatch[int](self), 0
-            outputs |= running.add([inputs[number] for number in batch])
-            outputs |= running.advance_until(half)
-            while resting and resting[-1][0] == joins:
-                running, joins = resting.pop()[1].join(running), joins + 1
-                outputs |= running.advance_until(half)
-            resting.append((joins, running))
-        while resting:
-            _, running = resting.pop()
-            outputs |= running.advance_until(half if resting else 0)
-            if resting:
-                joins, other = resting.pop()
-                resting.append((joins, other.join(running)))
-        return outputs
 
     def build_output(
         self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
@@ -310,7 +276,7 @@ class TextPredictor(Predictor):
         names, likely = self.target.tokens(ids), self._alternatives(found, options.alternatives)
         attention = None
         if found.attention is not None and options.attention:
-            attention = found.attention[:, : len(read.names)].numpy()
+            attention = found.attention[:, : len(read.names)]
         stopped: StopReason = "end" if found.finished else "length"
         text, begun = self._text(source, found, asked)
         offsets = self.target.decoded_offsets(ids)
@@ -354,12 +320,14 @@ class TextPredictor(Predictor):
         names = iter(self.target.tokens([token for step in steps for token, _ in step]))
         return [tuple(TokenAlternative(next(names), score) for _, score in step) for step in steps]
 
-    def _branch(self, node: SearchNode) -> Branch:
+    def _branch(self, node: "SearchNode") -> Branch:
         (name,) = self.target.tokens([node.token])
         return Branch(node.number, node.parent, name, node.log_probability, node.total, node.fate)
 
     def ensemble_with(self, others: Sequence[Self]) -> Self:
         """A predictor that averages the probabilities of all at each step of the search."""
+        from seqloom.model.ensemble import EnsembleDecoder, EnsembleEncoder, network_ensemble
+
         models = [self, *others]
         network = network_ensemble([model.network for model in models])
         engine = None
@@ -369,19 +337,20 @@ class TextPredictor(Predictor):
                 EnsembleDecoder([model.decoder for model in models], network.decoder.widths),
                 name=" and ".join(str(model.engine or NETWORK) for model in models),
             )
-        return replace(self, network=network, engine=engine)
+        return replace(self, weights=network, engine=engine)
 
     def warm_up(self) -> None:
-        """Encode a dummy input and decode two steps, so that the first request is not slow."""
+        """Search for the output of a dummy input, so that the first request is not slow."""
         first = dummy_input(self.source)
-        running: ContinuousBatch[int] = ContinuousBatch(self)
-        running.add([PendingInput(0, first, 0, self.decoding_request(PredictionRequest()))])
-        if not running.done:
-            running.advance()
+        asked = self.decoding_request(PredictionRequest())
+        if search_whole(self, [PendingInput(0, first, 0, asked)], threads=1) is None:
+            from seqloom.prediction.batching import warm_up
+
+            warm_up(self, PendingInput(0, first, 0, asked))
 
     @property
     def _automatic_search(self) -> str:
-        return "sample" if self.is_language_model else self.network.usual_search
+        return "sample" if self.is_language_model else self.config.model.decoder.usual_search
 
     def describe_engine(self) -> str:
         return NETWORK if self.engine is None else str(self.engine)
@@ -390,13 +359,13 @@ class TextPredictor(Predictor):
         """The search that is used unless another is asked for."""
         return describe_search(self.config.search, automatic=self._automatic_search)
 
-    @torch.inference_mode()
     def picture_grid(self) -> tuple[int, int] | None:
         """Rows and columns that can be attended to in a picture; None where none are read."""
         if self.source.items.pixels is None:
             return None
-        source = pad_batch([dummy_input(self.source).values])
-        cells = int(self.encoder.encode(source).source_lengths(source)[0])
+        from seqloom.prediction.batching import count_positions
+
+        cells = count_positions(self.encoder, dummy_input(self.source))
         return self.network.encoder.grid_shape(cells)
 
     def as_text_predictor(self) -> "TextPredictor":

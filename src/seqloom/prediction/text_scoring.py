@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -11,7 +12,7 @@ from seqloom.model import SequenceModel
 from seqloom.prediction.batching import pad_batch
 from seqloom.training import row_log_probabilities, start_stream
 
-__all__ = ["output_log_probabilities", "text_log_probabilities"]
+__all__ = ["output_log_probabilities", "text_log_probabilities", "text_scores"]
 
 STEPS = 512  # read at once
 WINDOWS = 32  # in a batch
@@ -27,6 +28,14 @@ def output_log_probabilities(
     target = pad_batch(targets).values
     rows: list[list[float]] = row_log_probabilities(model.decoder, state, target).tolist()
     return rows
+
+
+def text_scores(model: SequenceModel, tokens: np.ndarray, *, window: int) -> list[float]:
+    """The same for the tokens of one text, of each after all those before it."""
+    found: list[float] = text_log_probabilities(
+        model, torch.from_numpy(tokens).long(), window=window
+    ).tolist()
+    return found
 
 
 @torch.inference_mode()

@@ -2,20 +2,23 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol
+from typing import TYPE_CHECKING, Generic, Protocol
 
-import torch
+import numpy as np
 
-from seqloom.engine.selection import Engine
-from seqloom.prediction.batching import DecodingModel, PendingInput, Tag, limits_for
+from seqloom.config import Config, SearchConfig
+from seqloom.engine.core_model import Engine
+from seqloom.engine.loop import Bounds
+from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.output import Output
-from seqloom.prediction.request import DecodingResult
-from seqloom.search import (
-    StableToken,
-)
+from seqloom.prediction.request import DecodingRequest, DecodingResult, PendingInput, Tag
+
+if TYPE_CHECKING:
+    from seqloom.search import StableToken
 
 __all__ = [
     "WholeBatch",
+    "bounds_of",
     "fits_whole_batch",
     "search_whole",
 ]
@@ -24,11 +27,20 @@ __all__ = [
 MOST_WORK = 2_000  # tokens of all paths of an input up to which nobody need look in between
 
 
-class EngineModel(DecodingModel, Protocol):
+class EngineModel(Protocol):
     """A model that an engine may run."""
 
     @property
+    def config(self) -> Config: ...
+
+    @property
     def engine(self) -> Engine | None: ...
+
+    def build_output(
+        self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
+    ) -> Output:
+        """The output for an input, with what was asked for beside it."""
+        ...
 
 
 def search_whole(
@@ -40,17 +52,16 @@ def search_whole(
     step by step tells.
     """
     engine, asked = model.engine, inputs[0].request
-    if engine is None or engine.compiled is None or asked.options.tree:
+    plan = asked.whole_plan
+    if engine is None or engine.whole is None or plan is None:
         return None
-    limits = limits_for(inputs, model.config.search)
+    bounds = bounds_of(inputs, model.config.search)
     rows = [each.encoded.values for each in inputs]
-    found = engine.compiled.search_each(rows, asked.search, limits, threads=threads)
-    if found is None:
-        return None
+    found = engine.whole.search_each(rows, plan, bounds, threads=threads)
     if asked.trace:
         every = dict(found)
         wanted = [asked.select(every[number]) for number in range(len(rows))]
-        found = enumerate(engine.compiled.attend(rows, wanted, limits))
+        found = enumerate(engine.whole.attend(rows, wanted, bounds.start))
     return {
         inputs[number].tag: model.build_output(
             inputs[number].encoded,
@@ -63,13 +74,18 @@ def search_whole(
 
 def fits_whole_batch(model: EngineModel, pending: PendingInput[Tag]) -> bool:
     """Whether an input can be searched for as a whole, and soon enough to be left alone."""
-    engine, asked = model.engine, pending.request
-    if engine is None or engine.compiled is None or asked.options.tree:
+    engine, plan = model.engine, pending.request.whole_plan
+    if engine is None or engine.whole is None or plan is None:
         return False
-    limits = limits_for([pending], model.config.search)
-    if engine.compiled.plan(asked.search, limits) is None:
-        return False
-    return asked.search.paths * int(limits.longest.sum()) <= MOST_WORK
+    bounds = bounds_of([pending], model.config.search)
+    return plan.width * int(bounds.longest.sum()) <= MOST_WORK
+
+
+def bounds_of(inputs: Sequence[PendingInput[Tag]], options: SearchConfig) -> Bounds:
+    """The lengths of the outputs of inputs that may be decoded together."""
+    constraints = inputs[0].request.constraints
+    lengths = np.array([len(each.encoded.values) for each in inputs])
+    return constraints.bounds(lengths, [each.line for each in inputs], options)
 
 
 @dataclass
@@ -94,7 +110,6 @@ class WholeBatch(Generic[Tag]):
         self.pending = [*self.pending, *newcomers]
         return {}
 
-    @torch.inference_mode()
     def advance(self) -> dict[Tag, Output]:
         """The outputs of all that wait, on one thread."""
         inputs, self.pending = self.pending, []
@@ -107,6 +122,6 @@ class WholeBatch(Generic[Tag]):
         """Go on without these inputs."""
         self.pending = [each for each in self.pending if each.tag not in tags]
 
-    def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]:
+    def stable_tokens(self, tag: Tag, known: int) -> "list[StableToken]":
         """None, since nothing is known of an output before all of it is."""
         return []

@@ -1,8 +1,6 @@
 """What a run directory holds, as values: configuration, fields, the step to use and its weights."""
 
-from typing import NamedTuple
-
-from torch import Tensor
+from typing import TYPE_CHECKING, NamedTuple
 
 from seqloom.config import Config, parse, validate
 from seqloom.errors import ConfigError, RunError
@@ -10,12 +8,16 @@ from seqloom.fields import Field, load_field
 from seqloom.runs.progress import Progress, Validation
 from seqloom.store import Checkpoint, RunDirectory, SkippedCheckpoint, step_name
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
 __all__ = [
     "StepChoice",
     "StepNote",
     "best_step",
     "best_validation",
     "choose_step",
+    "copying_helps",
     "likely_best_step",
     "load_config",
     "load_fields",
@@ -114,6 +116,12 @@ def best_validation(directory: RunDirectory) -> Validation | None:
     return None if found is None else found[1]
 
 
+def copying_helps(directory: RunDirectory) -> bool:
+    """Whether the best held-out results have unknown words copied from the source."""
+    measured = best_validation(directory)
+    return measured is not None and measured.copies
+
+
 def _newest_progress(directory: RunDirectory) -> tuple[Checkpoint, Validation | None] | None:
     """The newest readable step and the best held-out results that it knows of."""
     monitor = load_config(directory).training.monitor
@@ -136,6 +144,6 @@ def weights_name(step: Checkpoint) -> str:
     return "average" if "average" in step.names() else "model"
 
 
-def model_weights(step: Checkpoint) -> dict[str, Tensor]:
+def model_weights(step: Checkpoint) -> "dict[str, Tensor]":
     """The weights that a model of this step has: the average where there is one."""
     return step.load(weights_name(step))

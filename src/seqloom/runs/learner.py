@@ -15,8 +15,8 @@ from seqloom.model import Network, Source, build
 from seqloom.model.networks import load_weights, weights
 from seqloom.randomness import key
 from seqloom.runs.pretrained import freeze_pretrained
-from seqloom.runs.process import learning_device
-from seqloom.runs.progress import Progress, surroundings
+from seqloom.runs.processes.device import learning_device, surroundings
+from seqloom.runs.progress import Progress
 from seqloom.runs.streams import Stream
 from seqloom.runs.teaching import TaughtPositions
 from seqloom.runs.time_budget import budget_scale, fit_schedule

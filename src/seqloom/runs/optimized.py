@@ -1,28 +1,24 @@
 """The optimized form of a run: bytes in place of float32 weights, a shortlist, and which to use."""
 
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
-from torch import Tensor, nn
 
-from seqloom.engine.compiled import CompiledModel
+from seqloom.engine.core_model import CompiledModel, Engine, core_engine, warn_once
 from seqloom.engine.decoder import CompiledDecoder
 from seqloom.engine.encoder import CompiledEncoder
 from seqloom.engine.library import core_or_none
 from seqloom.engine.matrices import Precision
-from seqloom.engine.selection import Engine, core_engine, select_engine, warn_once
 from seqloom.engine.shortlist import Shortlist
 from seqloom.engine.stored_form import StoredStack, check_sides, restore_stack, store_stack
 from seqloom.errors import ConfigError, RunError
-from seqloom.model import SequenceModel
 from seqloom.remedies import Command, Remedy
 from seqloom.runs.contents import likely_best_step, weights_name
 from seqloom.store import Checkpoint, RunDirectory
 
-__all__ = ["DeferredModel", "EngineChoice", "OptimizedRun", "run_engine", "save_optimized"]
+__all__ = ["EngineChoice", "OptimizedRun", "choose_engine", "save_optimized"]
 
 SIDES = ("encoder", "decoder")
 PRECISIONS: tuple[Precision, ...] = ("float32", "int8")
@@ -49,45 +45,6 @@ class EngineChoice:
     def is_silent(self) -> bool:
         """Whether nothing is said."""
         return self.precision is None and self.shortlist is None
-
-
-class DeferredModel(SequenceModel):
-    """A network whose weights are read when something asks for its parts."""
-
-    def __init__(self, read: Callable[[], SequenceModel], usual_search: str = "") -> None:
-        nn.Module.__init__(self)
-        self.training = False
-        self.__dict__["_usual_search"] = usual_search
-        self.__dict__["_read"] = read
-        self.__dict__["_reading"] = threading.Lock()
-
-    @property
-    def usual_search(self) -> str:
-        """The search that its decoder is made for, for which no weights are read."""
-        return str(self.__dict__["_usual_search"])
-
-    def _parts(self) -> None:
-        with self.__dict__["_reading"]:
-            if not self._modules:
-                made = self.__dict__["_read"]()
-                if made.aligner is None:
-                    self.__dict__["aligner"] = None
-                parts = dict(made.named_children())  # whole, so that no thread sees half of them
-                self._modules.update(parts)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in (*SIDES, "aligner") and not self._modules:
-            self._parts()
-            return getattr(self, name)
-        return super().__getattr__(name)
-
-    def named_modules(self, *options: Any, **named: Any) -> Any:
-        self._parts()
-        return super().named_modules(*options, **named)
-
-    def named_children(self) -> Iterator[tuple[str, nn.Module]]:
-        self._parts()
-        return super().named_children()
 
 
 @dataclass(frozen=True)
@@ -125,15 +82,22 @@ class OptimizedRun:
 
     def shortlist(self) -> Shortlist:
         """The shortlist of the run; RunError where there is none, or not a sound one."""
-        arrays = _arrays(self.saved.load("shortlist"))
+        arrays = self.saved.load_arrays("shortlist")
         return Shortlist.restore(arrays, place=str(self.saved.path))
+
+    def engine(self, choice: EngineChoice) -> Engine | None:
+        """The engine of the form in bytes, for which neither torch nor the float32 weights are
+        needed; None where it is not chosen, not kept, or cannot be run here."""
+        if choice.precision != "int8" or not self.is_packed or core_or_none() is None:
+            return None
+        return core_engine(self.compile(shortlist=bool(choice.shortlist)), "int8")
 
     def compile(self, *, shortlist: bool) -> CompiledModel:
         """The model in bytes."""
-        tensors = _arrays(self.saved.load("model"))
+        arrays = self.saved.load_arrays("model")
         place, forms = str(self.saved.path), self.facts["forms"]
         encoder, decoder = (
-            restore_stack(StoredStack(forms[side], _below(side, tensors)), "int8", place=place)
+            restore_stack(StoredStack(forms[side], _below(side, arrays)), "int8", place=place)
             for side in SIDES
         )
         check_sides(encoder, decoder, place=place)
@@ -184,10 +148,6 @@ def _store_stacks(model: CompiledModel, positions: int) -> dict[str, StoredStack
         return {}
 
 
-def _arrays(tensors: Mapping[str, Tensor]) -> dict[str, np.ndarray]:
-    return {name: tensor.numpy() for name, tensor in tensors.items()}
-
-
 def _below(side: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     start = f"{side}."
     return {
@@ -195,16 +155,9 @@ def _below(side: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
     }
 
 
-def run_engine(
-    read: Callable[[], SequenceModel],
-    found: OptimizedRun | None,
-    choice: EngineChoice,
-    run: str,
-    usual_search: str,
-) -> tuple[SequenceModel, Engine]:
-    """The network of a run and the engine that it is used by; a form in bytes needs no weights."""
+def choose_engine(found: OptimizedRun | None, choice: EngineChoice, run: str) -> EngineChoice:
+    """The precision and whether to use a shortlist: as told, or else as the run keeps it."""
     kept = EngineChoice("float32", False) if found is None else found.choice
-    precision = choice.precision or kept.precision or "float32"
     short = kept.shortlist if choice.shortlist is None else choice.shortlist
     if short and found is None:
         raise ConfigError(
@@ -212,10 +165,4 @@ def run_engine(
             place=run,
             remedy=Remedy("make one with {}", Command("optimize", run)),
         )
-    packed = found is not None and found.is_packed and core_or_none() is not None
-    if found is not None and packed and precision == "int8":
-        whole = found.compile(shortlist=bool(short))
-        return DeferredModel(read, usual_search), core_engine(whole, "int8")
-    network = read()
-    shortlist = cast(OptimizedRun, found).shortlist() if short else None
-    return network, select_engine(network, precision=precision, shortlist=shortlist)
+    return EngineChoice(choice.precision or kept.precision or "float32", bool(short))

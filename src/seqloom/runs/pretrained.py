@@ -22,7 +22,7 @@ from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import best_step, load_config, load_fields, model_weights
 from seqloom.runs.progress import Origin
 from seqloom.store import RunDirectory
-from seqloom.store.checkpoints import unpack
+from seqloom.store.tensors import unpack
 from seqloom.training import freeze_vectors
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""The process that trains: the signals that stop it, its cores, threads and device."""
+"""The process that trains: the signals that stop it, its cores, and its place among others."""
 
 import os
 import signal
@@ -8,20 +8,14 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import NamedTuple
 
-import torch
-
-from seqloom.config import TrainingConfig
 from seqloom.errors import ConfigError, Interrupted
 
 __all__ = [
     "SIGNALS",
     "StopRequest",
     "TorchrunEnvironment",
-    "check_gpu",
     "cores",
-    "learning_device",
     "stop_signals",
-    "threads",
     "torchrun_environment",
 ]
 
@@ -117,38 +111,8 @@ def torchrun_environment() -> TorchrunEnvironment | None:
     return TorchrunEnvironment(*map(int, values))
 
 
-def check_gpu() -> None:
-    """ConfigError where torch finds no GPU, which training.device asks for."""
-    if not torch.cuda.is_available():
-        raise ConfigError(
-            "training.device = 'cuda': torch finds no GPU here",
-            remedy="leave it at auto, or install torch with CUDA on a machine that has one",
-        )
-
-
-def learning_device(config: TrainingConfig) -> torch.device:
-    """The device that this process learns on."""
-    if config.device == "cuda":
-        check_gpu()
-    if config.device == "cpu" or not torch.cuda.is_available():
-        return torch.device("cpu")
-    place = torchrun_environment()
-    return torch.device("cuda", 0 if place is None else place.local_rank)
-
-
 def cores() -> int:
     """The processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-@contextmanager
-def threads(count: int) -> Iterator[None]:
-    """So many threads for torch within the block."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(count)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)

@@ -2,16 +2,15 @@
 
 import dataclasses
 import math
-import platform
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
-
-import torch
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from seqloom.config import ColumnConfig, Config, TrainingConfig
 from seqloom.errors import RunError
-from seqloom.training import Update, precision_of
+
+if TYPE_CHECKING:
+    from seqloom.training import Update
 
 __all__ = [
     "Monitor",
@@ -24,7 +23,6 @@ __all__ = [
     "Validation",
     "ValidationSample",
     "plan_summary",
-    "surroundings",
 ]
 
 Monitor = Literal["loss", "metric"]
@@ -168,18 +166,6 @@ def _types_match(values: Any, like: Any) -> bool:
     )
 
 
-def surroundings(training: TrainingConfig, workers: int) -> dict[str, Any]:
-    """What bit-identical resumption depends on besides the run itself (RELIABILITY)."""
-    return {
-        "machine": platform.machine(),
-        "processor": torch.backends.cpu.get_cpu_capability(),
-        "torch": torch.__version__,
-        "threads": torch.get_num_threads(),
-        "precision": precision_of(training),
-        "workers": workers,
-    }
-
-
 @dataclass(frozen=True)
 class Plan:
     """What is about to be trained."""
@@ -225,7 +211,7 @@ class TrainingObserver(Protocol):
         """So many updates were found to fit into the budget of time."""
         ...
 
-    def on_update(self, update: Update) -> None:
+    def on_update(self, update: "Update") -> None:
         """One more update is made."""
         ...
 
@@ -253,7 +239,7 @@ class SilentObserver:
 
     def on_schedule(self, updates: int, minutes: float) -> None: ...
 
-    def on_update(self, update: Update) -> None: ...
+    def on_update(self, update: "Update") -> None: ...
 
     def on_validation(
         self, validation: Validation, samples: list[ValidationSample], *, best: bool
@@ -272,7 +258,7 @@ class RunningFigures:
     def __init__(self) -> None:
         self.loss = self.speed = math.nan
 
-    def add(self, update: Update) -> None:
+    def add(self, update: "Update") -> None:
         """Take one more update into account."""
         self.loss = _blend(self.loss, update.loss)
         self.speed = _blend(self.speed, update.tokens / update.seconds)

@@ -24,7 +24,7 @@ from seqloom.runs.ctc_checks import check_ctc_config
 from seqloom.runs.loggers import check_loggers
 from seqloom.runs.loss_checks import check_agreement, check_teaching
 from seqloom.runs.pretrained import PretrainedRun, embedding_overrides, freeze_pretrained
-from seqloom.runs.process import check_gpu
+from seqloom.runs.processes.device import check_gpu
 from seqloom.runs.progress import TrainingObserver
 from seqloom.training import check_forcing, check_precision, freeze
 

@@ -6,13 +6,17 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import SeqloomError
-from seqloom.prediction import EncodedInput, Output, PendingInput, ScoredOutput
+from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.joining import join_by_input
+from seqloom.prediction.output import Output, ScoredOutput
+from seqloom.prediction.request import PendingInput
 from seqloom.scheduling.errors import DeadlineExceeded, RequestCancelled
-from seqloom.search import StableToken
+
+if TYPE_CHECKING:
+    from seqloom.search import StableToken
 
 __all__ = ["Event", "Job", "RenderedOutput", "Ticket"]
 
@@ -50,7 +54,7 @@ class Event:
     of the inputs after it, or an error."""
 
     number: int
-    stable_tokens: tuple[StableToken, ...] = ()
+    stable_tokens: "tuple[StableToken, ...]" = ()
     outputs: Sequence[RenderedOutput] = ()
     error: BaseException | None = None
     piece: int = 0  # of an input that is split

@@ -17,22 +17,20 @@ from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
-from typing import Any, Generic, Protocol, TypeVar
-
-import torch
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from seqloom.errors import SeqloomError
-from seqloom.prediction import (
-    ContinuousBatch,
-    Output,
-    PendingInput,
-    Predictor,
-    TextPredictor,
-    WholeBatch,
-)
+from seqloom.parallel import use_one_thread
+from seqloom.prediction.output import Output
+from seqloom.prediction.predictor import Predictor
+from seqloom.prediction.request import PendingInput
+from seqloom.prediction.text_predictor import TextPredictor
+from seqloom.prediction.whole_search import WholeBatch
 from seqloom.scheduling.errors import ProcessLost
 from seqloom.scheduling.jobs import RenderedOutput
-from seqloom.search import StableToken
+
+if TYPE_CHECKING:
+    from seqloom.search import StableToken
 
 __all__ = [
     "Decoding",
@@ -65,12 +63,16 @@ class Decoding(Protocol[Tag]):
 
     def cancel(self, tags: set[Tag]) -> None: ...
 
-    def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]: ...
+    def stable_tokens(self, tag: Tag, known: int) -> "list[StableToken]": ...
 
 
 def start_decoding(model: TextPredictor, *, whole: bool) -> "Decoding[Any]":
     """A batch to which inputs are added: each searched for as a whole, or all step by step."""
-    return WholeBatch(model) if whole else ContinuousBatch(model)
+    if whole:
+        return WholeBatch(model)
+    from seqloom.prediction.batching import ContinuousBatch
+
+    return ContinuousBatch(model)
 
 
 def fork_template(models: Mapping[str, Predictor], number: int) -> "ProcessTemplate | None":
@@ -237,7 +239,7 @@ class RemoteDecoding(Generic[Tag]):
         for number in numbers:
             del self._tags[number]
 
-    def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]:
+    def stable_tokens(self, tag: Tag, known: int) -> "list[StableToken]":
         """The tokens after the first `known` that the output for an input will have for certain."""
         number = next(number for number, each in self._tags.items() if each == tag)
         found: list[StableToken] = []
@@ -257,14 +259,17 @@ class ProcessBatches:
         self._running: dict[int, Decoding[int]] = {}
 
     def handle(self, word: str, number: int, *rest: Any) -> Any:
-        """What becomes of a batch; after an error it is gone."""
+        """What becomes of a batch, which is gone after an error; or of work on a model."""
+        if word == "work":
+            model, work = rest
+            return work(self._models[model])
         running = self._running.pop(number, None)
         if word == "search":
             return self._search(*rest)
         if word == "add":
             model, newcomers = rest
             if running is None:
-                running = ContinuousBatch(self._models[model])
+                running = start_decoding(self._models[model], whole=False)
             answer: Any = _render(running.add(newcomers))
         elif running is None:
             raise ProcessLost("there is no such batch")
@@ -300,7 +305,7 @@ def _serve_forks(
     other.close()
     for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
         signal.signal(kind, signal.SIG_IGN)
-    torch.set_num_threads(1)
+    use_one_thread()
     gc.freeze()  # so that collections of its copies leave the memory shared
     while True:
         try:
@@ -322,7 +327,7 @@ def _serve_forks(
 
 def _serve_commands(connection: Connection, models: Mapping[str, TextPredictor]) -> None:
     """Answer until the server is gone; signals to stop are its own affair."""
-    torch.set_num_threads(1)
+    use_one_thread()
     for model in models.values():
         model.warm_up()
     connection.send((True, None))

@@ -6,10 +6,12 @@ are busy with large ones; so a small request waits for other small ones at most.
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, Protocol, TypeVar
 
-from seqloom.prediction import Predictor, TextPredictor
+from seqloom.parallel import is_torch_loaded
+from seqloom.prediction.predictor import Predictor
+from seqloom.prediction.text_predictor import TextPredictor
 from seqloom.scheduling.errors import ProcessLost, QueueFull, ServerStopping
 from seqloom.scheduling.fairness import FairQueue
 from seqloom.scheduling.jobs import Event, Job, Ticket
@@ -19,6 +21,7 @@ from seqloom.scheduling.worker import Worker
 __all__ = ["QueueBounds", "Scheduler", "SchedulerObserver"]
 
 WHOLE_INPUTS = {True: 8, False: 4}  # of small and of large requests, searched for in one go
+Result = TypeVar("Result")
 CHECK_INTERVAL = 1.0  # seconds after which an idle worker looks whether its process is still there
 
 
@@ -92,6 +95,20 @@ class Scheduler:
             worker.wait_until_ready()
         for thread in self._threads:
             thread.start()
+
+    def run_apart(self, name: str, work: Callable[[Predictor], Result]) -> Result:
+        """What work that needs torch makes of a model: where torch is not loaded here, in a process
+        that ends afterwards, if there can be one."""
+        model = self.models[name]
+        lean = not is_torch_loaded() and model.as_text_predictor() is not None
+        process = self.new_process() if lean else None
+        if process is None:
+            return work(model)
+        try:
+            made: Result = process.call("work", 0, name, work)
+        finally:
+            process.close()
+        return made
 
     def new_process(self) -> Process | None:
         """A process that decodes for one worker; None where there can be none."""

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
-import torch
-
 from seqloom.errors import LimitError
-from seqloom.prediction import Output, PendingInput, TextPredictor, batch_key
+from seqloom.parallel import use_one_thread
+from seqloom.prediction.output import Output
+from seqloom.prediction.request import PendingInput, batch_key
+from seqloom.prediction.text_predictor import TextPredictor
 from seqloom.scheduling.errors import ProcessLost
 from seqloom.scheduling.jobs import Event, Job, RenderedOutput, Ticket
 from seqloom.scheduling.processes import Decoding, Process, RemoteDecoding, start_decoding
@@ -111,7 +112,7 @@ class Worker:
 
     def run(self) -> None:
         """Until there is nothing more to come and everything is done."""
-        torch.set_num_threads(1)
+        use_one_thread()
         rounds = 0
         while True:
             taken = self.source.take(self) if rounds == 0 else []

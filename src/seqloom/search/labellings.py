@@ -17,8 +17,9 @@ from torch import Tensor
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY
 from seqloom.model import CTCState, Decoder
+from seqloom.search.hypothesis import Alternatives, Hypothesis
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Alternatives, Hypothesis, Search
+from seqloom.search.protocol import Search
 from seqloom.search.topk import stable_topk
 
 __all__ = ["Labelling", "LabellingSearch", "LabellingSearchState", "symbol_changes"]
@@ -110,7 +111,7 @@ def _score(
     rows = torch.arange(len(candidates), device=inputs.device).repeat_interleave(paths)
     features, _ = decoder.read(inputs, found.state.select(rows))
     logs = decoder.write(features.hidden).log_softmax(-1)
-    attention = None if features.attention is None else features.attention.cpu()
+    attention = None if features.attention is None else features.attention.cpu().numpy()
     return [
         [
             _hypothesis(
@@ -128,7 +129,7 @@ def _score(
 def _hypothesis(
     labels: Labelling,
     logs: Float[Tensor, "T V"],
-    attention: Float[Tensor, "T S"] | None,
+    attention: Float[np.ndarray, "T S"] | None,
     limits: Limits,
 ) -> Hypothesis:
     finished = len(labels) < int(limits.longest)

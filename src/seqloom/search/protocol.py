@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
@@ -14,12 +14,11 @@ from seqloom.config.searches import MethodOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import FinishedSentences, Frontier, SearchStep
+from seqloom.search.hypothesis import Alternatives, Hypothesis
 from seqloom.search.limits import Limits, Phrase
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
 
 __all__ = [
-    "Alternatives",
-    "Hypothesis",
     "Search",
     "SearchDefaults",
     "SearchState",
@@ -29,28 +28,6 @@ __all__ = [
     "hypotheses",
     "run_to_end",
 ]
-
-
-Alternatives = tuple[tuple[int, float], ...]
-"""Tokens and their log-probabilities, the likeliest first."""
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One output: its tokens, and how likely each was after those before it (S7.4)."""
-
-    tokens: tuple[int, ...]  # without `<end>`
-    token_scores: tuple[float, ...]  # with that of `<end>` where it was written
-    finished: bool  # ended in `<end>`, rather than at the length limit
-    rank_score: float  # what outputs were compared by
-    attention: Float[Tensor, "T S"] | None = None
-    alternatives: tuple[Alternatives, ...] = ()  # of each step, where they were noted
-    limited: bool = False  # time or work ran out before the search was sure of this output
-
-    @property
-    def score(self) -> float:
-        """The log-probability of the whole output."""
-        return sum(self.token_scores)
 
 
 def check_outputs(n_best: int, width: int) -> None:
@@ -202,10 +179,8 @@ def _outputs(chain: Sequence[ChosenPaths], last: int) -> Iterator[Hypothesis]:
             number += 1
 
 
-def _attention(histories: Histories, number: int, steps: slice) -> Float[Tensor, "T S"] | None:
-    if histories.attention is None:
-        return None
-    return torch.from_numpy(histories.attention[number, steps])
+def _attention(histories: Histories, number: int, steps: slice) -> Float[np.ndarray, "T S"] | None:
+    return None if histories.attention is None else histories.attention[number, steps]
 
 
 def _alternatives(histories: Histories, number: int, steps: slice) -> tuple[Alternatives, ...]:
@@ -254,10 +229,6 @@ class Search(MethodOptions, ABC):
     Fields made by `option` are its options; the first line of its docstring is its help.
     """
 
-    title: ClassVar[str] = ""  # in a chooser, where it is not the kind
-    takes_n_best: ClassVar[bool] = True  # gives as many outputs as are wanted
-    returns_all: ClassVar[bool] = False  # all outputs found are told, however many are wanted
-    is_random: ClassVar[bool] = False  # outputs are drawn
     can_join: ClassVar[bool] = True  # stands at a Frontier, so sentences may join and leave it
     joins_before_first_step: ClassVar[bool] = False  # and may do so before their first step
 

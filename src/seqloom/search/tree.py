@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 import torch
 
 from seqloom.search.frontier import Frontier, SearchStep
-from seqloom.search.protocol import Hypothesis
+from seqloom.search.hypothesis import Hypothesis
 
 __all__ = ["Fate", "SearchNode", "search_trees"]
 

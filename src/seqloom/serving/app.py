@@ -14,7 +14,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware.gzip import GZipMiddleware
 
 from seqloom.errors import SeqloomError
-from seqloom.prediction import Predictor
+from seqloom.prediction.predictor import Predictor
 from seqloom.scheduling.errors import RequestCancelled, ServerStopping
 from seqloom.scheduling.jobs import Event, Job, RenderedOutput
 from seqloom.scheduling.processes import ProcessTemplate
@@ -24,9 +24,13 @@ from seqloom.serving.errors import PROBLEM, error_body
 from seqloom.serving.guard import WORK_PATHS, Access, Guard, PlainMethods
 from seqloom.serving.inputs import reads_files
 from seqloom.serving.limits import ServingConfig
-from seqloom.serving.looks import LookRequest
 from seqloom.serving.metrics import RequestRecord
-from seqloom.serving.requests import PredictRequest, ScoreRequest, predict_request_model
+from seqloom.serving.requests import (
+    LookRequest,
+    PredictRequest,
+    ScoreRequest,
+    predict_request_model,
+)
 from seqloom.serving.responses import (
     LookAnswer,
     ModelsAnswer,
@@ -163,7 +167,9 @@ def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
     async def models() -> Response:
         """The models, what they read and write, and the limits of requests."""
         limits = service.limits.model_dump()
-        return _json({"models": service.listing(), "limits": limits, "needs_token": needs_token})
+        return _json(
+            {"models": await service.listing(), "limits": limits, "needs_token": needs_token}
+        )
 
     @app.get("/v1/searches", responses={200: {"model": SearchesAnswer}})
     async def searches() -> Response:

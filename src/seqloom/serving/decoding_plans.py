@@ -8,14 +8,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 
 from seqloom.errors import LimitError
-from seqloom.prediction import (
-    DecodingRequest,
-    EncodedInput,
-    PendingInput,
-    TextPredictor,
-    fits_whole_batch,
-)
-from seqloom.prediction.batching import limits_for
+from seqloom.prediction.inputs import EncodedInput
+from seqloom.prediction.request import DecodingRequest, PendingInput
+from seqloom.prediction.text_predictor import TextPredictor
+from seqloom.prediction.whole_search import bounds_of, fits_whole_batch
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.requests import PredictRequest
 
@@ -51,7 +47,7 @@ class DecodingPlan:
 
     def check_work(self, inputs: Sequence[EncodedInput], limits: ServingConfig) -> list[InputCost]:
         """What each of these inputs costs; LimitError where all are more than a server allows."""
-        paths = self.asked.search.path_count
+        paths = self.asked.path_count
         if paths > limits.paths:
             raise LimitError(
                 f"search: {paths:,} paths are more than this server's paths, {limits.paths:,}"
@@ -67,8 +63,8 @@ class DecodingPlan:
 
     def _cost(self, encoded: EncodedInput) -> InputCost:
         pending = PendingInput(None, encoded, encoded.number, self.asked)
-        longest = int(limits_for([pending], self.model.config.search).longest)
-        return InputCost(self.asked.search.work(longest), fits_whole_batch(self.model, pending))
+        longest = int(bounds_of([pending], self.model.config.search).longest[0])
+        return InputCost(self.asked.work(longest), fits_whole_batch(self.model, pending))
 
 
 class DecodingPlans:

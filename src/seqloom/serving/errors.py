@@ -6,8 +6,7 @@ from typing import Any
 
 from seqloom.errors import ConfigError, SeqloomError
 from seqloom.remedies import Command, Phrase, Place, Setting, Wording
-from seqloom.serving.looks import LookRequest
-from seqloom.serving.requests import PredictRequest, ScoreRequest
+from seqloom.serving.requests import LookRequest, PredictRequest, ScoreRequest
 
 __all__ = [
     "PROBLEM",

@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
@@ -13,10 +13,13 @@ from seqloom.data import SeriesTable, row_cell
 from seqloom.errors import ConfigError, DataError, LimitError, RowError
 from seqloom.fields import Field as Column
 from seqloom.fields import UploadLimits, names_array
-from seqloom.prediction import EncodedInput, Forecaster, OutputOptions, Predictor
-from seqloom.prediction.request import NO_OPTIONS
+from seqloom.prediction.inputs import EncodedInput
+from seqloom.prediction.predictor import Predictor
+from seqloom.prediction.request import NO_OPTIONS, OutputOptions
 from seqloom.serving.limits import ServingConfig
-from seqloom.tasks import introduce
+
+if TYPE_CHECKING:
+    from seqloom.prediction.forecaster import Forecaster
 
 __all__ = [
     "FileInput",
@@ -197,7 +200,7 @@ def _cell(given: Any, model: Predictor) -> str:
     return cell
 
 
-def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, int | None]]:
+def tables(model: "Forecaster", inputs: Sequence[Any]) -> list[tuple[SeriesTable, int | None]]:
     """Series as tables with the run's columns, and the steps that are wanted of each.
 
     The first that cannot be read is an error.
@@ -221,6 +224,8 @@ def tables(model: Forecaster, inputs: Sequence[Any]) -> list[tuple[SeriesTable, 
 def describe_model(model: Predictor) -> dict[str, Any]:
     """What a model reads and writes, how it searches unless told otherwise, and what a visitor
     should know of it."""
+    from seqloom.tasks import introduce
+
     config = model.config
     fields = {
         "source": {

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Annotated, Any, Literal
-
-from pydantic import ConfigDict, Field
+from typing import Any
 
 from seqloom.errors import ConfigError
 from seqloom.explain import architecture_graph, unroll_graph
@@ -20,102 +18,13 @@ from seqloom.explanations.tracing import trace_output
 from seqloom.explanations.unit_search import UnitStates, collect_states
 from seqloom.explanations.unrolled_graph import SeenStep
 from seqloom.prediction import Predictor
-from seqloom.serving.inputs import Input, StrictModel
-from seqloom.serving.limits import ServingConfig
-from seqloom.serving.requests import check_inputs, check_limit
+from seqloom.serving.requests import LookRequest, Switch
 from seqloom.tasks import held_out_traces, own_output
 
-__all__ = ["LookRequest", "Looks", "look_cost"]
+__all__ = ["Looks"]
 
-LONGEST_INTEGRAL = 256  # points at which gradients are integrated, at most
 HELD_OUT = 100  # rows that are searched for what drives a cell, ...
-HELD_OUT_COST = 3_000  # ... and the positions that this reads, about
 KEPT_STATES = 8  # units whose states for these rows are kept
-MOST_SWITCHES = 64
-Number = Annotated[int, Field(ge=1, le=10_000)]
-
-
-class Switch(StrictModel):
-    """A part that is switched off: a head, or a gate of a recurrent unit or of one of its cells."""
-
-    of: str | None = Field(None, description="of a head: cross, encoder or decoder")
-    layer: Number = Field(1, description="of a head")
-    head: Number | None = None
-    at: str = Field("", description="of a gate: the unit, as steps name it")
-    gate: str = ""
-    cell: Annotated[int, Field(ge=0, le=100_000)] | None = Field(
-        None, description="of a gate: one cell, counted from 0; all if absent"
-    )
-
-    def part(self) -> HeadSwitch | GateSwitch:
-        """The part that is meant."""
-        if self.head is not None:
-            return HeadSwitch(self.of or "cross", self.layer, self.head)
-        return GateSwitch(self.at, self.gate, self.cell)
-
-
-class LookRequest(StrictModel):
-    """An input, the output that is looked at, and what is to be seen of it."""
-
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"input": "Elle est seule.", "show": "attention", "layer": 1}]
-        }
-    )
-
-    model: str | None = Field(None, description="which model, by its name; the first if absent")
-    input: Input = Field(description="as an input of /v1/predict")
-    tokens: list[str] | None = Field(
-        None,
-        description="the output, in tokens as answers name them; the model's own if absent",
-    )
-    show: Literal["attention", "attribution", "steps", "unit", "net"] = Field(
-        "attention", description="what is seen"
-    )
-    of: str | None = Field(
-        None, description="attention: cross, encoder or decoder; the first of these if absent"
-    )
-    layer: Number | None = Field(None, description="counted from 1; the last if absent")
-    head: Number | None = Field(None, description="counted from 1; all of them if absent")
-    pool: Literal["mean", "max"] = Field("mean", description="what is made of all heads")
-    method: Literal["gradient", "integrated", "erasure"] = Field(
-        "gradient", description="how an attribution is computed"
-    )
-    at: str | None = Field(
-        None,
-        description="steps and unit: the recurrent unit, as steps name it; the first if absent",
-    )
-    table: str = Field("hidden", description="unit: a tensor of its state, or a gate")
-    cell: Annotated[int, Field(ge=0, le=100_000)] = Field(
-        0, description="unit: the cell, counted from 0, whose held-out inputs are looked for"
-    )
-    off: list[Switch] = Field(
-        [],
-        description="steps and net: heads and gates that are switched off",
-        max_length=MOST_SWITCHES,
-    )
-    side: Literal["encoder", "decoder"] = Field("decoder", description="net: of the step")
-    step: Annotated[int, Field(ge=0, le=100_000)] | None = Field(
-        None,
-        description="net: a step, counted from 0, that is seen however many there are",
-    )
-
-    def check_sizes(self, limits: ServingConfig) -> None:
-        """LimitError that names the first limit which the request exceeds."""
-        check_inputs("input", [self.input], limits)
-        size = sum(map(len, self.tokens or ()))
-        check_limit("characters", size, limits.characters, said="tokens")
-
-
-def look_cost(request: LookRequest, characters: int) -> int:
-    """Positions that are read for it, at most."""
-    length = characters + len(request.tokens or "") + 1
-    if request.show == "unit":
-        return HELD_OUT_COST
-    if request.show != "attribution":
-        return length
-    passes = {"gradient": 1, "integrated": LONGEST_INTEGRAL, "erasure": length}
-    return length * passes[request.method]
 
 
 def _attention(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> dict[str, Any]:
@@ -161,12 +70,19 @@ def _attribution(
     }
 
 
+def _part(switch: Switch) -> HeadSwitch | GateSwitch:
+    """The part that is meant."""
+    if switch.head is not None:
+        return HeadSwitch(switch.of or "cross", switch.layer, switch.head)
+    return GateSwitch(switch.at, switch.gate, switch.cell)
+
+
 def _switch(model: Predictor, wanted: LookRequest) -> Predictor:
     """The model without the parts that are off."""
     if not wanted.off:
         return model
-    network = switch_off(model.network, [each.part() for each in wanted.off])
-    changed: Predictor = replace(model, network=network)
+    network = switch_off(model.network, [_part(each) for each in wanted.off])
+    changed: Predictor = replace(model, weights=network)
     writer = changed.as_text_predictor()
     return changed if writer is None else replace(writer, engine=None)
 
@@ -211,7 +127,7 @@ def _net(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> d
         network,
         trace,
         seen=None if wanted.step is None else SeenStep(wanted.side, wanted.step),
-        silenced=find_silenced_parts(network, [each.part() for each in wanted.off]),
+        silenced=find_silenced_parts(network, [_part(each) for each in wanted.off]),
     )
     positions = int(trace.memory.source_lengths(explained.source_batch())[0])
     return {

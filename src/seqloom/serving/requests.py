@@ -8,23 +8,28 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
 from seqloom.config import SearchConfig
-from seqloom.config.searches import OptionsTable, PartOption, options_model
+from seqloom.config.searches import SEARCHES, OptionsTable, PartOption, options_model
 from seqloom.errors import LimitError
-from seqloom.prediction import OutputOptions, PredictionRequest
-from seqloom.prediction.request import build_search
-from seqloom.search import SEARCHES
+from seqloom.prediction.request import OutputOptions, PredictionRequest, build_search
 from seqloom.serving.inputs import Input, StrictModel, check_input
 from seqloom.serving.limits import ServingConfig
 
 __all__ = [
+    "LookRequest",
     "PredictRequest",
     "ScoreRequest",
+    "Switch",
     "check_inputs",
     "check_limit",
     "describe_searches",
+    "look_cost",
     "predict_request_model",
 ]
 
+LONGEST_INTEGRAL = 256  # points at which gradients are integrated, at most
+HELD_OUT_COST = 3_000  # ... and the positions that this reads, about
+MOST_SWITCHES = 64
+Number = Annotated[int, Field(ge=1, le=10_000)]
 HIGHEST = 2**31 - 1  # of any whole number; the server's limits are far lower
 Count = Annotated[int, Field(ge=0, le=HIGHEST)]
 Positive = Annotated[int, Field(ge=1, le=HIGHEST)]
@@ -143,9 +148,86 @@ class ScoreRequest(StrictModel):
         check_inputs("pairs", [target for _, target in self.pairs], limits)
 
 
+class Switch(StrictModel):
+    """A part that is switched off: a head, or a gate of a recurrent unit or of one of its cells."""
+
+    of: str | None = Field(None, description="of a head: cross, encoder or decoder")
+    layer: Number = Field(1, description="of a head")
+    head: Number | None = None
+    at: str = Field("", description="of a gate: the unit, as steps name it")
+    gate: str = ""
+    cell: Annotated[int, Field(ge=0, le=100_000)] | None = Field(
+        None, description="of a gate: one cell, counted from 0; all if absent"
+    )
+
+
+class LookRequest(StrictModel):
+    """An input, the output that is looked at, and what is to be seen of it."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [{"input": "Elle est seule.", "show": "attention", "layer": 1}]
+        }
+    )
+
+    model: str | None = Field(None, description="which model, by its name; the first if absent")
+    input: Input = Field(description="as an input of /v1/predict")
+    tokens: list[str] | None = Field(
+        None,
+        description="the output, in tokens as answers name them; the model's own if absent",
+    )
+    show: Literal["attention", "attribution", "steps", "unit", "net"] = Field(
+        "attention", description="what is seen"
+    )
+    of: str | None = Field(
+        None, description="attention: cross, encoder or decoder; the first of these if absent"
+    )
+    layer: Number | None = Field(None, description="counted from 1; the last if absent")
+    head: Number | None = Field(None, description="counted from 1; all of them if absent")
+    pool: Literal["mean", "max"] = Field("mean", description="what is made of all heads")
+    method: Literal["gradient", "integrated", "erasure"] = Field(
+        "gradient", description="how an attribution is computed"
+    )
+    at: str | None = Field(
+        None,
+        description="steps and unit: the recurrent unit, as steps name it; the first if absent",
+    )
+    table: str = Field("hidden", description="unit: a tensor of its state, or a gate")
+    cell: Annotated[int, Field(ge=0, le=100_000)] = Field(
+        0, description="unit: the cell, counted from 0, whose held-out inputs are looked for"
+    )
+    off: list[Switch] = Field(
+        [],
+        description="steps and net: heads and gates that are switched off",
+        max_length=MOST_SWITCHES,
+    )
+    side: Literal["encoder", "decoder"] = Field("decoder", description="net: of the step")
+    step: Annotated[int, Field(ge=0, le=100_000)] | None = Field(
+        None,
+        description="net: a step, counted from 0, that is seen however many there are",
+    )
+
+    def check_sizes(self, limits: ServingConfig) -> None:
+        """LimitError that names the first limit which the request exceeds."""
+        check_inputs("input", [self.input], limits)
+        size = sum(map(len, self.tokens or ()))
+        check_limit("characters", size, limits.characters, said="tokens")
+
+
+def look_cost(request: LookRequest, characters: int) -> int:
+    """Positions that are read for it, at most."""
+    length = characters + len(request.tokens or "") + 1
+    if request.show == "unit":
+        return HELD_OUT_COST
+    if request.show != "attribution":
+        return length
+    passes = {"gradient": 1, "integrated": LONGEST_INTEGRAL, "erasure": length}
+    return length * passes[request.method]
+
+
 def predict_request_model() -> type[PredictRequest]:
     """The body of a request for outputs, with a schema for each search registered now."""
-    tables = (options_model(kind, SEARCHES.parts[kind]) for kind in SEARCHES.kinds())
+    tables = (options_model(kind, search) for kind, search in SEARCHES)
     choice: Any = Annotated[reduce(or_, tables), Field(discriminator="kind")]
     told = PredictRequest.model_fields["search"].description
     body: dict[str, Any] = {"search": (choice | None, Field(None, description=told))}
@@ -160,10 +242,10 @@ def describe_searches(limits: ServingConfig) -> list[dict[str, Any]]:
     return [
         {
             "kind": kind,
-            "title": part.title or kind,
-            "help": (part.__doc__ or "").strip().partition("\n")[0],
-            "takes_n_best": part.takes_n_best,
-            "random": part.is_random,
+            "title": search.title or kind,
+            "help": (search.__doc__ or "").strip().partition("\n")[0],
+            "takes_n_best": search.takes_n_best,
+            "random": search.is_random,
             "options": [
                 {
                     "name": each.name,
@@ -173,10 +255,10 @@ def describe_searches(limits: ServingConfig) -> list[dict[str, Any]]:
                     "most": min(each.most, getattr(limits, each.limit or "none", each.most)),
                     "help": each.meaning,
                 }
-                for each in part.options()
+                for each in search.options()
             ],
         }
-        for kind, part in ((kind, SEARCHES.parts[kind]) for kind in SEARCHES.kinds())
+        for kind, search in SEARCHES
     ]
 
 

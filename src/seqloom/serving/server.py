@@ -10,11 +10,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 
-import torch
 import uvicorn
 
 from seqloom.errors import ConfigError
-from seqloom.prediction import Predictor
+from seqloom.parallel import thread_count
+from seqloom.prediction.predictor import Predictor
 from seqloom.remedies import Remedy, Setting
 from seqloom.scheduling.processes import ProcessTemplate, fork_template
 from seqloom.serving.app import application
@@ -151,7 +151,7 @@ def serve(
 ) -> None:
     """Serve until a signal asks to stop; then what was accepted is finished first."""
     _allow_files(limits.connections)
-    server = server_for(models, access, limits, fork_template(models, torch.get_num_threads()))
+    server = server_for(models, access, limits, fork_template(models, thread_count()))
 
     def tell(address: str) -> None:
         log("started", address=address, models=list(models))

@@ -4,26 +4,20 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import groupby
-from typing import Any, TypeVar
-
-import torch
+from threading import Thread
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from seqloom.data import SeriesTable
+from seqloom.deferred import Deferred
 from seqloom.errors import ConfigError, DataError, LimitError
-from seqloom.explanations.explained_output import Cell
-from seqloom.prediction import (
-    EncodedInput,
-    Forecaster,
-    InputGroup,
-    Output,
-    OutputOptions,
-    PendingInput,
-    Predictor,
-    ScoredOutput,
-    TextPredictor,
-)
-from seqloom.prediction.inputs import check_cells
+from seqloom.parallel import is_torch_loaded, thread_count
+from seqloom.prediction.inputs import EncodedInput, InputGroup, check_cells
+from seqloom.prediction.output import Output, ScoredOutput
+from seqloom.prediction.predictor import Predictor
+from seqloom.prediction.request import OutputOptions, PendingInput
+from seqloom.prediction.text_predictor import TextPredictor
 from seqloom.scheduling.jobs import Event, Job, RenderedOutput, Ticket
 from seqloom.scheduling.processes import ProcessTemplate
 from seqloom.scheduling.scheduler import QueueBounds, Scheduler
@@ -39,10 +33,18 @@ from seqloom.serving.inputs import (
     uploads,
 )
 from seqloom.serving.limits import ServingConfig
-from seqloom.serving.looks import LookRequest, Looks, look_cost
 from seqloom.serving.metrics import Metrics, RequestRecord
-from seqloom.serving.requests import PredictRequest, ScoreRequest, describe_searches
-from seqloom.tasks import explain_output
+from seqloom.serving.requests import (
+    LookRequest,
+    PredictRequest,
+    ScoreRequest,
+    describe_searches,
+    look_cost,
+)
+
+if TYPE_CHECKING:
+    from seqloom.explanations.explained_output import Cell
+    from seqloom.prediction.forecaster import Forecaster
 
 __all__ = ["Service"]
 
@@ -71,14 +73,15 @@ class Service:
         self.scheduler = Scheduler(
             models,
             QueueBounds(limits.queue, limits.rows),
-            workers=torch.get_num_threads(),
+            workers=thread_count(),
             watch=self.metrics,
             template=template,
         )
         self.ready = False
         self._names: dict[str, dict[str, int]] = {}  # of tokens, by model, once they are needed
         self._plans = DecodingPlans(limits)
-        self._looks = Looks()
+        self._looks = Deferred(lambda: import_module("seqloom.serving.looks").Looks())
+        self._listing = Deferred(self._describe_models)
         self._opening = asyncio.Lock()  # one file at a time, whatever it is blown up to
 
     def start(self) -> None:
@@ -88,9 +91,10 @@ class Service:
         for model in self.models.values():
             if not (away and model.as_text_predictor()):
                 model.warm_up()
-        self._listing = [
-            {"name": name, **describe_model(each)} for name, each in self.models.items()
-        ]
+        describing = Thread(target=lambda: self._listing.value, daemon=True)
+        describing.start()
+        if is_torch_loaded():
+            describing.join()
         self.ready = True
 
     def stop(self) -> None:
@@ -102,9 +106,14 @@ class Service:
         """Every search that a request may name, with its options."""
         return describe_searches(self.limits)
 
-    def listing(self) -> list[dict[str, Any]]:
+    async def listing(self) -> list[dict[str, Any]]:
         """The models, what they read and write, and how they search unless told otherwise."""
-        return self._listing
+        return await asyncio.to_thread(lambda: self._listing.value)
+
+    def _describe_models(self) -> list[dict[str, Any]]:
+        """The same, which takes torch."""
+        run = self.scheduler.run_apart
+        return [{"name": name, **run(name, describe_model)} for name in self.models]
 
     async def predict(
         self,
@@ -259,8 +268,10 @@ class Service:
         self._check_reading("input", cost, "look at a shorter input")
 
         def work() -> list[RenderedOutput]:
+            from seqloom.tasks import explain_output
+
             explain = partial(explain_output, model, cell, said)
-            seen = self._looks.see(job.model, model, explain, request)
+            seen = self._looks.value.see(job.model, model, explain, request)
             return [RenderedOutput.of_plain(seen)]
 
         return Ticket(job, work=work, cost=max(1, cost))
@@ -299,7 +310,7 @@ class Service:
                     job,
                     number=number,
                     piece=piece,
-                    rows=asked.search.paths,
+                    rows=asked.paths,
                     cost=cost.positions,
                     whole=cost.whole,
                 )
@@ -364,7 +375,9 @@ class Service:
             if (part := _group_chunk(group, first))
         ]
 
-    def _forecast_tickets(self, job: Job, model: Forecaster, inputs: Sequence[Any]) -> list[Ticket]:
+    def _forecast_tickets(
+        self, job: Job, model: "Forecaster", inputs: Sequence[Any]
+    ) -> list[Ticket]:
         """The work that forecasts what follows series; LimitError where it would be too much."""
         wanted = tables(model, inputs)
         read = sum(model.input_positions(steps) for _, steps in wanted)

@@ -1,6 +1,6 @@
-"""The durable run directory: save, verify, find the latest, average."""
+"""The durable run directory: save, verify, find the latest."""
 
-from seqloom.store.checkpoints import Checkpoint, SkippedCheckpoint, average_tensors, step_name
+from seqloom.store.checkpoints import Checkpoint, SkippedCheckpoint, step_name
 from seqloom.store.directory import RunDirectory
 from seqloom.store.events import EventTail
 
@@ -9,6 +9,5 @@ __all__ = [
     "EventTail",
     "RunDirectory",
     "SkippedCheckpoint",
-    "average_tensors",
     "step_name",
 ]

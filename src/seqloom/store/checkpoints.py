@@ -7,21 +7,18 @@ and a hash of the fields that the step was trained with. Tensors are in safetens
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
-import torch
-from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors import torch as safetensors
-from torch import Tensor
+import numpy as np
 
 from seqloom.errors import DivergedError, RunError
 from seqloom.store import durable
+from seqloom.store.arrays import unpack_arrays
 from seqloom.store.durable import (
     LARGEST_JSON,
     encode_json,
@@ -30,60 +27,24 @@ from seqloom.store.durable import (
     read_plain,
 )
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from seqloom.store.tensors import Tensors
+
 __all__ = [
     "LARGEST_START",
     "Checkpoint",
     "SkippedCheckpoint",
-    "Tensors",
-    "average_tensors",
     "check_header",
     "fields_digest",
-    "pack",
-    "require_finite",
     "step_name",
-    "unpack",
     "write_checkpoint",
 ]
-
-Tensors = Mapping[str, Tensor | NDArray[Any]]
 
 LENGTH_BYTES = 8
 LARGEST_START = LENGTH_BYTES + LARGEST_JSON
 SMALLEST_HEADER = len("{}")
-
-# What the library raises on bytes that a stranger made up.
-DECODE_ERRORS = (
-    SafetensorError,
-    ArithmeticError,
-    AssertionError,
-    LookupError,
-    RuntimeError,
-    TypeError,
-    ValueError,
-)
-
-
-def require_finite(tensors: Tensors, *, place: str) -> None:
-    """Refuse the first tensor that holds a NaN or an infinity, by name."""
-    for name, value in tensors.items():
-        if not bool(torch.isfinite(torch.as_tensor(value)).all()):
-            raise DivergedError(
-                f"tensor {name} is not finite, so the step is not saved",
-                place=place,
-                remedy="go on from the last saved step with a lower training.rate",
-            )
-
-
-def pack(tensors: Tensors, *, metadata: dict[str, str] | None = None) -> bytes:
-    """The bytes of a safetensors file; names that share memory are each written out."""
-    seen: set[int] = set()
-    separate: dict[str, Tensor] = {}
-    for name, value in tensors.items():
-        tensor = torch.as_tensor(value).detach().cpu().contiguous()
-        storage = tensor.untyped_storage().data_ptr()
-        separate[name] = tensor.clone() if storage in seen else tensor
-        seen.add(storage)
-    return safetensors.save(separate, metadata)
 
 
 def check_header(start: bytes, size: int, *, place: Path) -> None:
@@ -109,17 +70,6 @@ def _end(entry: object) -> int:
         case {"data_offsets": [int(), int(end)]}:
             return end
     return -1
-
-
-def unpack(data: bytes, *, place: Path) -> dict[str, Tensor]:
-    """The tensors in the bytes of a safetensors file, or a RunError; nothing in it is executed."""
-    try:
-        tensors = safetensors.load(data)
-    except DECODE_ERRORS as error:
-        raise RunError(
-            f"not a safetensors file ({error})", place=place, remedy="restore it or remove its step"
-        ) from error
-    return dict(sorted(tensors.items()))
 
 
 FORMAT = 1
@@ -191,10 +141,17 @@ class Checkpoint:
         entry = self._manifest().files.get(f"{name}.safetensors")
         return "" if entry is None else entry.sha256
 
-    def load(self, name: str = "model") -> dict[str, Tensor]:
+    def load(self, name: str = "model") -> "dict[str, Tensor]":
         """One set of its tensors, on the CPU; RunError unless every byte is as it was saved."""
+        from seqloom.store.tensors import unpack
+
         file = f"{name}.safetensors"
         return unpack(self._read(file), place=self.path / file)
+
+    def load_arrays(self, name: str) -> dict[str, np.ndarray]:
+        """The same as arrays, for which torch is not needed."""
+        file = f"{name}.safetensors"
+        return unpack_arrays(self._read(file), place=self.path / file)
 
     def progress(self) -> dict[str, Any]:
         """What was saved beside the tensors: counters, held-out results."""
@@ -321,7 +278,7 @@ def write_checkpoint(
     directory: Path,
     number: int,
     *,
-    files: Mapping[str, Tensors],
+    files: "Mapping[str, Tensors]",
     progress: dict[str, Any],
     fields: str = "",
 ) -> None:
@@ -329,6 +286,8 @@ def write_checkpoint(
 
     `fields` is the hash of the fields that it was trained with.
     """
+    from seqloom.store.tensors import pack, require_finite
+
     for name, tensors in files.items():
         require_finite(tensors, place=f"step {number}: {name}")
     try:
@@ -353,28 +312,3 @@ def _put(path: Path, data: bytes) -> ManifestEntry:
     _check_size(path.name, len(data), path)
     durable.write_file(path, data)
     return ManifestEntry(len(data), sha256(data).hexdigest())
-
-
-def average_tensors(sets: Iterable[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The mean of the same tensors over several sets, in float64.
-
-    Tensors that are not floating point (counters, masks) are those of the last set.
-    """
-    totals: dict[str, Tensor] = {}
-    last: Mapping[str, Tensor] = {}
-    count = 0
-    for count, last in enumerate(sets, 1):
-        if totals and _shapes(last) != _shapes(totals):
-            raise RunError(
-                "steps of different shapes cannot be averaged", remedy="take them from one run"
-            )
-        for name, tensor in last.items():
-            totals[name] = tensor.double() + totals[name] if count > 1 else tensor.double()
-    return {
-        name: (totals[name] / count).to(tensor.dtype) if tensor.is_floating_point() else tensor
-        for name, tensor in last.items()
-    }
-
-
-def _shapes(tensors: Mapping[str, Tensor]) -> dict[str, torch.Size]:
-    return {name: tensor.shape for name, tensor in tensors.items()}

@@ -17,7 +17,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import islice
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from filelock import lock_descriptor
 
@@ -27,13 +27,15 @@ from seqloom.store import durable
 from seqloom.store.checkpoints import (
     Checkpoint,
     SkippedCheckpoint,
-    Tensors,
     fields_digest,
     step_name,
     write_checkpoint,
 )
 from seqloom.store.durable import parse_json, read_plain
 from seqloom.store.events import append_event, read_events, truncate_events
+
+if TYPE_CHECKING:
+    from seqloom.store.tensors import Tensors
 
 __all__ = ["RunDirectory"]
 
@@ -146,7 +148,7 @@ class RunDirectory:
             raise
 
     def save_checkpoint(
-        self, step: int, files: Mapping[str, Tensors], *, progress: dict[str, Any]
+        self, step: int, files: "Mapping[str, Tensors]", *, progress: dict[str, Any]
     ) -> Path:
         """Save `files` (model, optimizer, perhaps average) and progress: all of it, or nothing.
 
@@ -155,7 +157,7 @@ class RunDirectory:
         return self._save(self.path / step_name(step), step, files, progress)
 
     def save_optimized(
-        self, step: int, files: Mapping[str, Tensors], *, facts: dict[str, Any]
+        self, step: int, files: "Mapping[str, Tensors]", *, facts: dict[str, Any]
     ) -> Path:
         """Save the optimized form of a step atomically, replacing an earlier one."""
         return self._save(self.path / OPTIMIZED, step, files, facts)
@@ -172,7 +174,7 @@ class RunDirectory:
         return Checkpoint(step, path)
 
     def _save(
-        self, path: Path, step: int, files: Mapping[str, Tensors], progress: dict[str, Any]
+        self, path: Path, step: int, files: "Mapping[str, Tensors]", progress: dict[str, Any]
     ) -> Path:
         unfinished = self.path / f"{UNFINISHED}{os.getpid()}-{path.name}"
         displaced = self.path / f"{DISPLACED}{path.name}"

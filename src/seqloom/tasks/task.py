@@ -3,8 +3,9 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Generic
+from typing import Any, ClassVar, Generic, NamedTuple
 
 from seqloom.config import Config, DataConfig, check_columns, merge, validate
 from seqloom.data import (
@@ -18,24 +19,36 @@ from seqloom.data import (
     usable_rows,
 )
 from seqloom.drawing.views import View
+from seqloom.engine.core_model import warn_once
+from seqloom.engine.selection import select_engine
 from seqloom.errors import ConfigError
 from seqloom.explanations.explained_output import Cell, ExplainedOutput
 from seqloom.fields import Field
 from seqloom.metrics import Predictions, Score, target_scores
-from seqloom.model import Network
+from seqloom.model import Network, build
+from seqloom.model.networks import check_fit, load_weights
+from seqloom.nn.modules import materialize, meta_device
 from seqloom.prediction import Output, Predictor
 from seqloom.registry import Family
 from seqloom.remedies import NEUTRAL, Setting, Wording
-from seqloom.runs.contents import load_config, load_fields
+from seqloom.runs.contents import (
+    choose_step,
+    copying_helps,
+    load_config,
+    load_fields,
+    model_weights,
+    step_validation,
+)
 from seqloom.runs.data_check import check_rows
 from seqloom.runs.findings import COMMON_CHECKS, DataCheck, run_checks
 from seqloom.runs.held_out import AnyPredictor, HeldOut
 from seqloom.runs.learner import Learner, new_network
+from seqloom.runs.optimized import EngineChoice, OptimizedRun, choose_engine
 from seqloom.runs.prepare import PreparedData, prepare_rows
 from seqloom.runs.progress import TrainingObserver, Validation
 from seqloom.runs.request import RunDraft, TrainingRequest, check_network, draft_rows
 from seqloom.search import Search
-from seqloom.store import RunDirectory
+from seqloom.store import Checkpoint, RunDirectory
 from seqloom.tasks.evaluation import Breakdown, EvaluationResult
 from seqloom.tasks.examples import ExampleInput, name_field, source_examples
 from seqloom.tasks.report_rows import (
@@ -47,7 +60,17 @@ from seqloom.tasks.report_rows import (
 )
 from seqloom.tasks.views import explanation_views
 
-__all__ = ["TASKS", "Task", "explain_output", "open_learner", "task_of", "task_of_options"]
+__all__ = [
+    "TASKS",
+    "Task",
+    "explain_output",
+    "load_network",
+    "open_learner",
+    "read_best_network",
+    "read_network",
+    "task_of",
+    "task_of_options",
+]
 
 EXAMPLES = {  # of inputs that are not text
     "label": "a label",
@@ -310,3 +333,63 @@ def open_learner(directory: RunDirectory) -> Learner:
     learner = Learner(config, network, corpus, task_of(config).masking(config, target))
     learner.resume(directory)
     return learner
+
+
+class BestNetwork(NamedTuple):
+    """The network of the step that is used, and what is to be said of others that could not be."""
+
+    network: Any
+    notes: tuple[str, ...]
+
+
+def load_network(
+    directory: RunDirectory,
+    config: Config,
+    fields: tuple[Field, Field],
+    found: OptimizedRun | None,
+    choice: EngineChoice,
+) -> Predictor:
+    """The model of a run by its network, with the fastest engine for it."""
+    task, run = task_of(config), str(directory.path)
+    if not task.decodes and not choice.is_silent:
+        raise ConfigError(
+            f"it gives {fields[1].describe()}, and precision and shortlists are for models that "
+            "write text",
+            place=run,
+            remedy="leave them out",
+        )
+    chosen = choose_engine(found, choice, run)
+    network, notes = read_best_network(directory, config, fields)
+    model: Any = task.predictor(config, *fields, network, run=directory)
+    if task.decodes:
+        precision = chosen.precision or "float32"
+        shortlist = found.shortlist() if found is not None and chosen.shortlist else None
+        engine = select_engine(network, precision=precision, shortlist=shortlist)
+        model = replace(model, engine=engine, copying_helps=copying_helps(directory))
+    noted: Predictor = replace(model, notes=notes)
+    return noted
+
+
+def read_best_network(
+    directory: RunDirectory, config: Config, fields: tuple[Field, Field]
+) -> BestNetwork:
+    """The network of the step that did best, calibrated by its held-out results."""
+    chosen = choose_step(directory)
+    for note in chosen.notes:
+        warn_once(f"{directory.path}: {note}")
+    network = read_network(chosen.step, config, *fields)
+    measured = step_validation(chosen.step)
+    if measured is not None:
+        task_of(config).calibrate(network, measured)
+    return BestNetwork(network, tuple(note.sentence for note in chosen.notes))
+
+
+def read_network(step: Checkpoint, config: Config, source: Field, target: Field) -> Any:
+    """The network of a step of a run, with its weights."""
+    tensors = model_weights(step)
+    with meta_device():
+        network = build(config.model, source=source.items, target=target.items)
+    check_fit(network, tensors, place=str(step.path))
+    materialize(network)
+    load_weights(network, tensors, place=str(step.path))
+    return network.eval()

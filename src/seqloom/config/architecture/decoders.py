@@ -33,6 +33,7 @@ class HeadOptions(PartOptions):
 
     follows_columns: ClassVar[bool] = True  # whether the target asks for it, whatever the preset
     is_ctc: ClassVar[bool] = False  # whether CTC is all that writes the target
+    usual_search: ClassVar[str] = ""  # where tags are searched for and no search is named
 
 
 HEADS: Family[HeadOptions, Any] = Family("head", home="seqloom.model")
@@ -68,6 +69,7 @@ class TagsHeadConfig(HeadOptions):
 class RecurrentTagsConfig(HeadOptions, RecurrentOptions):
     """One label for each position of the source, each of which reads the label before it (S2.2)."""
 
+    usual_search: ClassVar[str] = "greedy"
     kind: Literal["recurrent-tags"] = "recurrent-tags"
     width: Width = Field(256, description="size of the hidden state")
     feedback: Literal["token", "soft"] = Field(
@@ -112,6 +114,7 @@ class DecoderOptions(PartOptions):
 
     follows_columns: ClassVar[bool] = False  # whether the target asks for it, whatever the preset
     is_ctc: ClassVar[bool] = False  # whether CTC is all that writes the target
+    usual_search: ClassVar[str] = ""  # where none is named; empty for that of any decoder
 
 
 DECODERS: Family[DecoderOptions, Any] = Family(
@@ -176,6 +179,7 @@ class CTCDecoderConfig(DecoderOptions):
     """An output layer over the encoder's steps, in whose order the target is written (S1.1)."""
 
     is_ctc: ClassVar[bool] = True
+    usual_search: ClassVar[str] = "prefix-beam"
     kind: Literal["ctc"] = "ctc"
     dropout: DropoutRate = Field(0.1, description="share of values dropped in training")
     readout: ReadoutChoice = "affine"

@@ -23,7 +23,7 @@ from seqloom.model import build
 from seqloom.model.networks import check_fit
 from seqloom.nn.modules import meta_device
 from seqloom.nn.positions import AddedSinusoids, HalvedSinusoids, NoPositions, Positions
-from seqloom.store.checkpoints import unpack
+from seqloom.store.tensors import unpack
 from seqloom.tokenizers.imported_pieces import ImportedPieceTokenizer
 from seqloom.tokenizers.specials import FieldState
 

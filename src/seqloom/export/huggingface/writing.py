@@ -28,7 +28,7 @@ from seqloom.fields import EMPTY, END, UNK
 from seqloom.model.networks import weights
 from seqloom.model.transformer import PositionalEmbedding
 from seqloom.prediction import TextPredictor
-from seqloom.store.checkpoints import pack
+from seqloom.store.tensors import pack
 
 __all__ = ["export_huggingface"]
 

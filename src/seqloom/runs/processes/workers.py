@@ -21,7 +21,8 @@ from seqloom.config import TrainingConfig
 from seqloom.errors import ConfigError, Interrupted, RunError, SeqloomError
 from seqloom.registry import foreign_modules
 from seqloom.runs.learner import Learner
-from seqloom.runs.process import SIGNALS, StopRequest, cores, learning_device, threads
+from seqloom.runs.process import SIGNALS, StopRequest, cores
+from seqloom.runs.processes.device import learning_device, threads
 from seqloom.store import RunDirectory
 from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 

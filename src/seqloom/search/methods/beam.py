@@ -9,9 +9,10 @@ from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.continuations import best_continuations, is_finished, path_ranks, upper_bounds
 from seqloom.search.frontier import Frontier
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits
 from seqloom.search.methods.patience import PatientBeam, check_patience
-from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, check_outputs, hypotheses
+from seqloom.search.protocol import Search, SearchDefaults, check_outputs, hypotheses
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
 
 __all__ = ["Beam"]

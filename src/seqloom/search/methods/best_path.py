@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -23,8 +22,6 @@ class BestPath(BestPathOptions, LabellingSearch):
 
     Graves et al. 2006, Connectionist Temporal Classification, section 3.2.
     """
-
-    takes_n_best: ClassVar[bool] = False
 
     @property
     def paths(self) -> int:

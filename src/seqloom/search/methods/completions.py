@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Int
@@ -14,8 +14,9 @@ from seqloom.model import Decoder
 from seqloom.search.continuations import candidates
 from seqloom.search.frontier import Choices, Continuations, Frontier
 from seqloom.search.groups import finish_groups, group_continuations
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, check_count, hypotheses
+from seqloom.search.protocol import Search, SearchDefaults, check_count, hypotheses
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
 
 __all__ = ["Completions"]
@@ -30,9 +31,6 @@ class Completions(CompletionsOptions, Search):
     likeliest first tokens. Where fewer tokens are possible, the outputs are fewer. The outputs are
     in the order of their ranks.
     """
-
-    takes_n_best: ClassVar[bool] = False
-    returns_all: ClassVar[bool] = True
 
     ranking: OutputRanking = PER_TOKEN
 

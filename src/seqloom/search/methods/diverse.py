@@ -3,16 +3,16 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from seqloom.config.searches import SEARCHES, DiverseOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
 from seqloom.search.groups import finish_groups, group_continuations
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits
 from seqloom.search.protocol import (
-    Hypothesis,
     Search,
     SearchDefaults,
     check_outputs,
@@ -35,8 +35,6 @@ class DiverseBeam(DiverseOptions, Search):
     alone. With one group this is beam search. Vijayakumar et al. 2018, Diverse Beam Search for
     Improved Description of Complex Scenes.
     """
-
-    title: ClassVar[str] = "diverse beam"
 
     ranking: OutputRanking = PER_TOKEN
     n_best: int = 1

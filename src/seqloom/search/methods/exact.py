@@ -19,9 +19,10 @@ from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.continuations import path_ranks
 from seqloom.search.frontier import Choices, Continuations, Frontier
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits
 from seqloom.search.methods.beam import Beam
-from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, hypotheses
+from seqloom.search.protocol import Search, SearchDefaults, hypotheses
 from seqloom.search.ranking import PLAIN, OutputRanking
 
 __all__ = ["Exact", "ExactSearchState"]

@@ -11,8 +11,9 @@ from seqloom.errors import LimitError
 from seqloom.model import Decoder
 from seqloom.search.continuations import best_continuations, path_ranks
 from seqloom.search.frontier import Frontier
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, hypotheses
+from seqloom.search.protocol import Search, SearchDefaults, hypotheses
 from seqloom.search.ranking import PLAIN, OutputRanking
 
 __all__ = ["Exhaustive"]

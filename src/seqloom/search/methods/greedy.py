@@ -7,8 +7,9 @@ from seqloom.config.searches import SEARCHES, GreedyOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Continuations, Frontier
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Hypothesis, Search, hypotheses
+from seqloom.search.protocol import Search, hypotheses
 from seqloom.search.topk import row_max
 
 __all__ = ["Greedy"]
@@ -19,7 +20,6 @@ __all__ = ["Greedy"]
 class Greedy(GreedyOptions, Search):
     """The likeliest token, step after step; among equals, the token with the lower number."""
 
-    takes_n_best: ClassVar[bool] = False
     joins_before_first_step: ClassVar[bool] = True
 
     @property

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -12,9 +12,10 @@ from seqloom.config.searches import RISK_DRAWS, SEARCHES, RiskOptions
 from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.frontier import Frontier
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits, Phrase
 from seqloom.search.methods.sample import Sample
-from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, deduplicate
+from seqloom.search.protocol import Search, SearchDefaults, deduplicate
 
 __all__ = ["MinimumRisk", "Utility", "pairwise_chrf"]
 
@@ -75,9 +76,6 @@ class MinimumRisk(RiskOptions, Search):
     is drawn. Kumar and Byrne 2004, Minimum Bayes-Risk Decoding for Statistical Machine Translation;
     Eikema and Aziz 2020, Is MAP Decoding All You Need?
     """
-
-    title: ClassVar[str] = "minimum risk"
-    is_random: ClassVar[bool] = True
 
     sample: Sample = DEFAULT_SAMPLE
     utility: Utility = pairwise_chrf

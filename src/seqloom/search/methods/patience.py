@@ -10,8 +10,9 @@ from seqloom.errors import ConfigError
 from seqloom.model import Decoder
 from seqloom.search.continuations import best_continuations, path_ranks
 from seqloom.search.frontier import Frontier
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Hypothesis, Search, check_outputs, hypotheses
+from seqloom.search.protocol import Search, check_outputs, hypotheses
 from seqloom.search.ranking import PER_TOKEN, OutputRanking
 
 __all__ = ["PatientBeam", "check_patience"]

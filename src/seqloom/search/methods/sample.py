@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -15,8 +15,9 @@ from seqloom.model import Decoder
 from seqloom.nn.modules import hash_counter, uniforms
 from seqloom.randomness import key
 from seqloom.search.frontier import Continuations, Frontier
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, check_count, hypotheses
+from seqloom.search.protocol import Search, SearchDefaults, check_count, hypotheses
 from seqloom.search.topk import stable_topk
 
 __all__ = ["Sample"]
@@ -37,8 +38,6 @@ class Sample(SampleOptions, Search):
     Neural Story Generation (top-k); Holtzman et al. 2020, The Curious Case of Neural Text
     Degeneration (nucleus); Nguyen et al. 2025, Turning Up the Heat (min-p).
     """
-
-    is_random: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < math.inf:

@@ -8,7 +8,7 @@ so a beam finds them. Kool et al. 2019, Stochastic Beams and Where to Find Them.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -20,8 +20,9 @@ from seqloom.model import Decoder
 from seqloom.nn.modules import gumbels, hash_counter
 from seqloom.randomness import key
 from seqloom.search.frontier import Choices, Continuations, Frontier
+from seqloom.search.hypothesis import Hypothesis
 from seqloom.search.limits import Limits
-from seqloom.search.protocol import Hypothesis, Search, SearchDefaults, check_outputs, hypotheses
+from seqloom.search.protocol import Search, SearchDefaults, check_outputs, hypotheses
 from seqloom.search.topk import stable_topk
 
 __all__ = ["StochasticBeam"]
@@ -39,9 +40,6 @@ class StochasticBeam(StochasticOptions, Search):
     from what remains, and so on. The numbers depend on the seed, the line of the input and the
     tokens alone, so a wider beam begins with the same outputs.
     """
-
-    title: ClassVar[str] = "stochastic beam"
-    is_random: ClassVar[bool] = True
 
     n_best: int = 1
 
