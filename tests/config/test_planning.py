@@ -65,6 +65,21 @@ def test_long_texts_are_learnt_in_the_precision_that_is_fast(options: dict[str, 
     assert precisions == ["float32", "auto"]
 
 
+def test_transformers_learn_long_texts_with_muon_unless_another_is_set() -> None:
+    """Its rate is that of the update rule, the user's own included."""
+
+    def found(rows: int, preset: str, **training: object) -> tuple[str, float]:
+        chosen = plan({"training": training}, Facts(rows, SENTENCES, SENTENCES), preset=preset)
+        return chosen.training.optimizer.kind, chosen.training.rate
+
+    assert found(30_000, "transformer") == ("muon", 0.01)
+    assert found(30_000, "fast") == ("muon", 0.01)
+    assert found(30_000, "lstm") == ("adamw", 0.004)
+    assert found(3_000, "transformer") == ("adamw", 0.002)
+    assert found(30_000, "transformer", optimizer={"kind": "adam"}) == ("adam", 0.002)
+    assert found(30_000, "transformer", rate=0.5) == ("muon", 0.5)
+
+
 @pytest.mark.parametrize("preset", PRESETS)
 @pytest.mark.parametrize("side", [NAMES, PHRASES, SENTENCES])
 def test_more_data_never_means_a_smaller_model(side: ColumnStatistics, preset: str) -> None:

@@ -12,11 +12,17 @@ from typing import Any
 from seqloom.config.architecture.decoders import DECODERS, HEADS
 from seqloom.config.architecture.encoders import ENCODERS
 from seqloom.config.columns import SOURCES, TARGETS, Situation, TargetOptions
-from seqloom.config.columns.options import PRESETS, ColumnStatistics, Facts, preset_model
+from seqloom.config.columns.options import (
+    PRESETS,
+    TRANSFORMERS,
+    ColumnStatistics,
+    Facts,
+    preset_model,
+)
 from seqloom.config.schema import Config
 from seqloom.config.sections import RENAMED_VALUES, Overrides, leaves, merge
 from seqloom.config.serialization import validate
-from seqloom.config.training import AdamWConfig
+from seqloom.config.training import AdamWConfig, MuonConfig
 from seqloom.errors import ConfigError
 from seqloom.remedies import Remedy, Setting
 
@@ -217,13 +223,17 @@ def _usual_training(situation: Situation, rows: int) -> Overrides:
     passes = situation.target.passes(situation)
     updates = settled.get("updates", max(500, round(passes * tokens / held / 100) * 100))
     rate = situation.target.usual_rate(situation.preset, stream=stream)
+    long = situation.target.is_text and tokens >= SMALL
+    orthogonal = long and not stream and situation.preset in TRANSFORMERS
+    optimizer = settled.get("optimizer", MuonConfig() if orthogonal else AdamWConfig())
     return {
         "updates": updates,
         "batch_tokens": batch,
-        "rate": settled.get("optimizer", AdamWConfig()).scale_rate(rate),
+        "optimizer": {"kind": optimizer.kind},
+        "rate": optimizer.scale_rate(rate),
         "warmup": min(1_000, updates // 10),
         "validate_every": max(50, min(1_000, updates // 15)),
-        **({"precision": "auto"} if situation.target.is_text and tokens >= SMALL else {}),
+        **({"precision": "auto"} if long else {}),
     }
 
 

@@ -19,8 +19,8 @@ __all__ = [
 ]
 
 Precision = Literal["float32", "bfloat16"]
-PRIMITIVE_CACHE = "ONEDNN_PRIMITIVE_CACHE_CAPACITY"  # in the environment
-PRIMITIVES = 256  # shapes of products, about 0.7 MB each; an update uses about 50
+PRIMITIVE_CACHES = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"  # in the environment
+PRIMITIVES = 64  # shapes of products; an update uses about 50, and the next one others
 BFLOAT16_FEATURES = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
 
 
@@ -34,7 +34,8 @@ def has_bfloat16() -> bool:
 def bound_primitive_cache() -> None:
     """Let torch keep the code of fewer products in bfloat16, before it has made the first: each
     shape has code of its own, and the shapes of batches are many."""
-    os.environ.setdefault(PRIMITIVE_CACHE, str(PRIMITIVES))
+    for name in PRIMITIVE_CACHES:
+        os.environ.setdefault(name, str(PRIMITIVES))
 
 
 def precision_of(config: TrainingConfig) -> Precision:

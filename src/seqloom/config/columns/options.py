@@ -355,10 +355,14 @@ TRANSFORMERS = ("transformer", "fast", "tiny")
 RECURRENT = ("lstm", "gru", "elman")
 PRESETS = ("auto", *TRANSFORMERS, *RECURRENT)
 
+# Up to how many target words which width learns most in the same time, and with which dropout.
+TRANSFORMER_SIZES = ((200_000, 128, 0.1), (1_000_000, 128, 0.2), (20_000_000, 256, 0.2))
+RECURRENT_SIZES = ((200_000, 128, 0.1), (2_000_000, 192, 0.3), (20_000_000, 256, 0.2))
+
 
 def preset_model(preset: str, words: float) -> Overrides:
     """Sizes that grow with the number of target words, and dropout to suit."""
-    sizes = ((200_000, 128, 0.1), (2_000_000, 192, 0.3), (20_000_000, 256, 0.2))
+    sizes = RECURRENT_SIZES if preset in RECURRENT else TRANSFORMER_SIZES
     width, dropout = next(((w, d) for limit, w, d in sizes if words < limit), (512, 0.1))
     if preset in RECURRENT:
         return recurrent_model(preset, width, dropout)

@@ -10,7 +10,6 @@ from seqloom.config.columns.options import (
     RECURRENT,
     SOURCES,
     TARGETS,
-    TOKEN_BUDGET,
     TRANSFORMERS,
     ColumnOptions,
     ColumnStatistics,
@@ -27,6 +26,7 @@ RECASED = 0.2  # of sentences, learnt once more in another case
 LANES = 32  # stretches of a stream in a batch
 LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
 SMALL, VALID_SHARE = 200_000, 0.02  # of more tokens than those, this share tells enough
+WRITING_BUDGET = 18_000_000  # tokens in all passes over pairs, as far as there are not more in two
 STREAM_BUDGETS = 17_500_000, 10_600_000  # characters, or words, in all passes over a stream
 
 
@@ -213,7 +213,7 @@ class TextConfig(SourceOptions, TargetOptions):
         """How many passes so many tokens repay: in a stream, a character takes far less work than
         a word, whose vocabulary is large, and tells less."""
         spelt, words = STREAM_BUDGETS
-        budget = TOKEN_BUDGET
+        budget = WRITING_BUDGET
         if situation.stream:
             budget = spelt if self.is_spelt else words
         return min(GENERATION_PASSES, max(2.0, budget / situation.tokens))
