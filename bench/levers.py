@@ -2,7 +2,7 @@
 
     python bench/levers.py [NAME ...] [--page]
 
-Every lever is one change of the same training: the Transformer of the automatic choice with AdamW,
+Every lever is one change of the same training: a Transformer of 3 × 192 with dropout 0.3 and AdamW,
 1,300 updates of 4,096 positions in one process. One that changes the size of a batch has as many
 updates as see the same number of tokens. Held-out data decide; the test set is not read. Processor
 time is what a lever costs, whatever else the machine does. A training that was stopped goes on
@@ -23,8 +23,24 @@ from multi30k import data
 
 RESULT = RESULTS / "levers.json"
 UPDATES = 1_300
-ADAMW = {"training.optimizer.kind": "adamw", "training.rate": "2e-3", "training.updates": UPDATES}
+ADAMW = {
+    "training.optimizer.kind": "adamw",
+    "training.rate": "2e-3",
+    "training.updates": UPDATES,
+    **{f"model.{side}.width": 192 for side in ("encoder", "decoder")},
+    **{f"model.{side}.inner": 768 for side in ("encoder", "decoder")},
+    **{f"model.{side}.dropout": 0.3 for side in ("encoder", "decoder")},
+    "model.embedding": 192,
+}
 MUON = {"training.optimizer.kind": "muon", "training.rate": "1e-2"}
+NARROW = {
+    **MUON,
+    **{f"model.{side}.width": 128 for side in ("encoder", "decoder")},
+    **{f"model.{side}.inner": 512 for side in ("encoder", "decoder")},
+    **{f"model.{side}.dropout": 0.2 for side in ("encoder", "decoder")},
+    "model.embedding": 128,
+    "training.updates": 2 * UPDATES,
+}
 LEVERS: dict[str, dict[str, Any]] = {
     "AdamW": {},
     "Muon": MUON,
@@ -55,13 +71,10 @@ LEVERS: dict[str, dict[str, Any]] = {
         **{f"model.{side}.inner": 1_024 for side in ("encoder", "decoder")},
         "model.embedding": 256,
     },
-    "Muon, width 128, twice the updates": {
-        **MUON,
-        **{f"model.{side}.width": 128 for side in ("encoder", "decoder")},
-        **{f"model.{side}.inner": 512 for side in ("encoder", "decoder")},
-        **{f"model.{side}.dropout": 0.2 for side in ("encoder", "decoder")},
-        "model.embedding": 128,
-        "training.updates": 2 * UPDATES,
+    "Muon, width 128, dropout 0.2, twice the updates": NARROW,
+    "Muon, width 128, dropout 0.1, twice the updates": {
+        **NARROW,
+        **{f"model.{side}.dropout": 0.1 for side in ("encoder", "decoder")},
     },
     "Muon, moving average": {**MUON, "training.average": "moving"},
 }
