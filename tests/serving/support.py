@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqloom.prediction import Predictor
@@ -18,7 +19,7 @@ from seqloom.serving.limits import ServingConfig
 from seqloom.serving.server import Server, bind_socket, server_for
 from seqloom.serving.service import Service
 
-__all__ = ["Answer", "Served", "serving", "until"]
+__all__ = ["Answer", "Served", "exists", "processes_of", "serving", "until"]
 
 
 def until(happens: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -132,3 +133,15 @@ def serving(
         server.should_exit = True
         thread.join(30)
         assert not thread.is_alive()
+
+
+def exists(process: int) -> bool:
+    """Whether there is such a process, were it only for its parent to read how it ended."""
+    return Path(f"/proc/{process}").exists()
+
+
+def processes_of(served: Served) -> list[int]:
+    """The processes of the workers, as they are now."""
+    scheduler = served.service.scheduler
+    every = [*scheduler.workers, scheduler.express]
+    return [each.process.pid for each in every if each.process is not None]

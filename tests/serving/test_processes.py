@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,7 +37,7 @@ from seqloom.scheduling.processes import (
 from seqloom.search import Beam, MinimumRisk, Sample, Search
 from tests.prediction.untrained import SOURCES, untrained
 from tests.serving.searches import assert_same, each_search
-from tests.serving.support import Served, serving, until
+from tests.serving.support import Served, exists, processes_of, serving, until
 from tests.serving.wrapped import slow
 
 MODEL = untrained("transformer")
@@ -195,18 +194,6 @@ def test_it_goes_with_the_server(process: Process) -> None:
     away.advance()
     process.close()
     assert not exists(process.pid)
-
-
-def exists(process: int) -> bool:
-    """Whether there is such a process, were it only for its parent to read how it ended."""
-    return Path(f"/proc/{process}").exists()
-
-
-def processes_of(served: Served) -> list[int]:
-    """The processes of the workers, as they are now."""
-    scheduler = served.service.scheduler
-    every = [*scheduler.workers, scheduler.express]
-    return [each.process.pid for each in every if each.process is not None]
 
 
 def test_a_request_outlives_its_process(capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,13 +11,13 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle, send_handle
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from seqloom.errors import SeqloomError
 from seqloom.parallel import use_one_thread
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Decoding",
+    "Loader",
     "Process",
     "ProcessTemplate",
     "RemoteDecoding",
@@ -75,7 +76,13 @@ def start_decoding(model: TextPredictor, *, whole: bool) -> "Decoding[Any]":
     return ContinuousBatch(model)
 
 
-def fork_template(models: Mapping[str, Predictor], number: int) -> "ProcessTemplate | None":
+Loader = Callable[[], Predictor]
+"""Loads a model as it is stored now."""
+
+
+def fork_template(
+    models: Mapping[str, Predictor], number: int, loaders: Mapping[str, Loader] | None = None
+) -> "ProcessTemplate | None":
     """What makes processes; None for one core, for nothing to decode, after the first thread, or
     where the system cannot fork (Windows) or its libraries may not survive it (macOS)."""
     writers = {
@@ -86,7 +93,7 @@ def fork_template(models: Mapping[str, Predictor], number: int) -> "ProcessTempl
     forks = hasattr(os, "fork") and sys.platform != "darwin"
     if number < 2 or not writers or not forks or threading.active_count() > 1:
         return None
-    return ProcessTemplate(writers)
+    return ProcessTemplate(writers, loaders)
 
 
 class ProcessTemplate:
@@ -96,11 +103,14 @@ class ProcessTemplate:
     system clears away whichever of them ends.
     """
 
-    def __init__(self, models: Mapping[str, TextPredictor]) -> None:
+    def __init__(
+        self, models: Mapping[str, TextPredictor], loaders: Mapping[str, Loader] | None = None
+    ) -> None:
         context: Any = get_context("fork")
         self._connection, theirs = context.Pipe()
+        own = TemplateModels(dict(models), loaders or {})
         self._child = context.Process(
-            target=_serve_forks, args=(theirs, self._connection, models), daemon=True
+            target=_serve_forks, args=(theirs, self._connection, own), daemon=True
         )
         self._child.start()
         theirs.close()
@@ -117,7 +127,7 @@ class ProcessTemplate:
         mine, theirs = context.Pipe()
         try:
             with self._lock, theirs:
-                self._connection.send("fork")
+                self._connection.send(None)
                 send_handle(self._connection, theirs.fileno(), self.pid)
                 number: int = self._connection.recv()
         except (EOFError, OSError):
@@ -125,10 +135,40 @@ class ProcessTemplate:
             raise ProcessLost("the process that makes others has ended before its time") from None
         return Process(mine, number)
 
+    def load(self, name: str) -> None:
+        """Load a model anew, which copies made from now on have; the error where that fails."""
+        try:
+            with self._lock:
+                self._connection.send(name)
+                error: SeqloomError | None = self._connection.recv()
+        except (EOFError, OSError):
+            raise ProcessLost("the process that makes others has ended before its time") from None
+        if error is not None:
+            raise error
+
     def close(self) -> None:
         """Let it end, and wait until it has; its copies end by themselves."""
         self._connection.close()
         self._child.join()
+
+
+class TemplateModels(NamedTuple):
+    """The models of a template, and how each is loaded anew."""
+
+    models: dict[str, TextPredictor]
+    loaders: Mapping[str, Loader]
+
+    def load(self, name: str) -> SeqloomError | None:
+        """Load a model anew; the error where the old one stays."""
+        try:
+            model = self.loaders[name]().as_text_predictor()
+        except SeqloomError as error:
+            return error
+        except Exception as error:
+            return SeqloomError(f"the model cannot be loaded: {type(error).__name__}")
+        if model is not None:
+            self.models[name] = model
+        return None
 
 
 class Process:
@@ -138,6 +178,7 @@ class Process:
         self._connection = connection
         self.pid = pid  # its number among the processes of the machine
         self.numbers = count()
+        self.generation = 0  # of its models
         self._begun = False
 
     @property
@@ -296,21 +337,23 @@ def _render(outputs: Mapping[int, Output | RenderedOutput]) -> dict[int, Rendere
     return {number: RenderedOutput.of(each) for number, each in outputs.items()}
 
 
-def _serve_forks(
-    connection: Connection, other: Connection, models: Mapping[str, TextPredictor]
-) -> None:
-    """Make a copy of this process for each word, until the server is gone."""
+def _serve_forks(connection: Connection, other: Connection, own: TemplateModels) -> None:
+    """Make a copy of this process for each word that names no model to be loaded, until the server
+    is gone."""
     if sys.platform == "win32":  # which has no fork
         return
     other.close()
-    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+    for kind in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGCHLD):
         signal.signal(kind, signal.SIG_IGN)
     use_one_thread()
     gc.freeze()  # so that collections of its copies leave the memory shared
     while True:
         try:
-            connection.recv()
-            own = Connection(recv_handle(connection))
+            word = connection.recv()
+            if word in own.loaders:
+                connection.send(own.load(word))
+                continue
+            pipe = Connection(recv_handle(connection))
         except (EOFError, OSError):
             return
         number = os.fork()
@@ -318,10 +361,10 @@ def _serve_forks(
             connection.close()
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             try:
-                _serve_commands(own, models)
+                _serve_commands(pipe, own.models)
             finally:
                 os._exit(0)
-        own.close()
+        pipe.close()
         connection.send(number)
 
 

@@ -6,7 +6,7 @@ are busy with large ones; so a small request waits for other small ones at most.
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from seqloom.parallel import is_torch_loaded
@@ -57,7 +57,7 @@ class Scheduler:
 
     def __init__(
         self,
-        models: Mapping[str, Predictor],
+        models: dict[str, Predictor],
         bounds: QueueBounds,
         *,
         workers: int,
@@ -69,6 +69,7 @@ class Scheduler:
         self.rows = bounds.rows
         self.watch = watch
         self.template = template
+        self.generation = 0  # of the models, which are replaced one by one
         self._queue = FairQueue()
         lock = threading.Lock()
         self._changed = threading.Condition(lock)
@@ -114,10 +115,26 @@ class Scheduler:
         """A process that decodes for one worker; None where there can be none."""
         if self.template is None:
             return None
+        generation = self.generation
         try:
-            return self.template.fork()
+            process = self.template.fork()
         except ProcessLost:
             return None
+        process.generation = generation
+        return process
+
+    def replace_model(self, name: str, model: Predictor) -> None:
+        """Decode by another model under the same name from now on; what is under way goes on.
+
+        It must be stored where the old one was. The error where the old one stays.
+        """
+        if self.template is not None and model.as_text_predictor() is not None:
+            self.template.load(name)
+        with self._changed:
+            self.models[name] = model
+            self.generation += 1
+            self._changed.notify_all()
+            self._small_waits.notify_all()
 
     def submit(self, job: Job, tickets: Sequence[Ticket]) -> None:
         """Put a request into the queue; Full where there is no room, or Stopping."""
@@ -157,10 +174,12 @@ class Scheduler:
             worker.note_load([])
             choose = self._choose_small if worker.small_only else self._choose
             waits = self._small_waits if worker.small_only else self._changed
+            if worker.is_outdated:
+                return []
             while not (taken := choose(worker)) and not worker.batches:
                 if self._closing and (worker.small_only or not len(self._queue)):
                     return None
-                if not waits.wait(CHECK_INTERVAL):
+                if not waits.wait(CHECK_INTERVAL) or worker.is_outdated:
                     return []
             worker.note_load(taken)
             if self._all_busy_with_large and self._queue.peek(_is_small) is not None:

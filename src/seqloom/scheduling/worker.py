@@ -49,6 +49,9 @@ class TicketSource(Protocol):
     @property
     def watch(self) -> WorkerObserver: ...
 
+    @property
+    def generation(self) -> int: ...
+
     def take(self, worker: "Worker") -> list[Ticket] | None: ...
 
     def remove_expired(self) -> list[tuple[Job, Event]]: ...
@@ -95,6 +98,12 @@ class Worker:
     def ticket_count(self) -> int:
         """How much that is."""
         return len(self.tickets)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether its process has models that were replaced; it takes no more until it has done
+        what it has, and then has another process."""
+        return self.process is not None and self.process.generation < self.source.generation
 
     def note_load(self, taken: list[Ticket]) -> None:
         """Remember what it is busy with, for others to see."""
@@ -147,7 +156,8 @@ class Worker:
             if ticket.pending is None:
                 yield ticket.job, _run_work(ticket)
             else:
-                groups.setdefault(_key(ticket), []).append(ticket)
+                key = _key(ticket, self.source.generation)
+                groups.setdefault(key, []).append(ticket)
         for key, group in groups.items():
             batch = next((each for each in self.batches if each.key == key), None)
             if batch is None:
@@ -220,9 +230,13 @@ class Worker:
         yield from self._admit(again)
 
     def _check_process(self) -> None:
-        """Replace a process that has ended while there was nothing to do."""
+        """Replace a process that has ended while there was nothing to do, or is outdated."""
         if self.process is not None and self.process.has_ended:
             self._replace(self.process)
+        elif self.process is not None and self.is_outdated:
+            outdated, self.process = self.process, self.source.new_process()
+            self.wait_until_ready()
+            outdated.close()
 
     def _replace_process(self, running: Decoding[Ticket]) -> None:
         """Replace the process that something ran in, unless that was done already."""
@@ -256,7 +270,7 @@ def _add(
     return running.add(newcomers)
 
 
-def _key(ticket: Ticket) -> Hashable:
+def _key(ticket: Ticket, generation: int) -> Hashable:
     """Tickets with equal keys share a batch: the same model and search, and a like length; each is
     searched for as a whole, or none is; small requests are not held up by large ones."""
     waiting = ticket.pending
@@ -266,7 +280,7 @@ def _key(ticket: Ticket) -> Hashable:
     room = SHORT_LENGTH
     while len(waiting.encoded.values) > room:
         room *= 4
-    return (ticket.job.model, shared, room, ticket.in_one_go, ticket.job.is_small)
+    return (ticket.job.model, generation, shared, room, ticket.in_one_go, ticket.job.is_small)
 
 
 def _run_work(ticket: Ticket) -> Event:

@@ -5,7 +5,7 @@ import binascii
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
@@ -13,7 +13,7 @@ from seqloom.data import SeriesTable, row_cell
 from seqloom.errors import ConfigError, DataError, LimitError, RowError
 from seqloom.fields import Field as Column
 from seqloom.fields import UploadLimits, names_array
-from seqloom.prediction.inputs import EncodedInput
+from seqloom.prediction.inputs import EncodedInput, InputGroup
 from seqloom.prediction.predictor import Predictor
 from seqloom.prediction.request import NO_OPTIONS, OutputOptions
 from seqloom.serving.limits import ServingConfig
@@ -22,14 +22,18 @@ if TYPE_CHECKING:
     from seqloom.prediction.forecaster import Forecaster
 
 __all__ = [
+    "CHUNK",
     "FileInput",
     "Input",
     "SeriesInput",
     "StrictModel",
     "check_input",
     "check_kinds",
+    "chunk",
     "describe_model",
+    "group_chunk",
     "reads_files",
+    "renumber",
     "tables",
     "texts",
     "uploads",
@@ -37,6 +41,10 @@ __all__ = [
 
 OBJECTS = {"series": "series", "base64": "file"}  # by the name that they have
 MAX_LABELS = 500  # labels that are listed
+
+
+CHUNK = 8  # inputs that are worked on at once where they are not decoded
+Item = TypeVar("Item")
 
 
 class StrictModel(BaseModel):
@@ -248,3 +256,23 @@ def _field(field: Column) -> dict[str, Any]:
     if not 0 < len(facts.get("labels", ())) <= MAX_LABELS:
         facts.pop("labels", None)
     return facts
+
+
+def chunk(items: Sequence[Item], first: int) -> list[Item]:
+    """Those from a number on that are worked on at once."""
+    return list(items[first : first + CHUNK])
+
+
+def renumber(encoded: Sequence[EncodedInput], first: int) -> list[EncodedInput]:
+    """Those from a number on that are worked on at once, as if there were no others."""
+    return [
+        each._replace(number=each.number - first)
+        for each in encoded
+        if first <= each.number < first + CHUNK
+    ]
+
+
+def group_chunk(group: InputGroup, first: int) -> InputGroup:
+    """The same of a group of inputs."""
+    lines = range(min(CHUNK, len(group.lines) - first))
+    return InputGroup(lines, renumber(group.encoded, first), None, chunk(group.cells, first))

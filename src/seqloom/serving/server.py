@@ -12,16 +12,17 @@ from collections.abc import Callable, Iterator, Mapping
 
 import uvicorn
 
-from seqloom.errors import ConfigError
+from seqloom.errors import ConfigError, SeqloomError
 from seqloom.parallel import thread_count
 from seqloom.prediction.predictor import Predictor
 from seqloom.remedies import Remedy, Setting
-from seqloom.scheduling.processes import ProcessTemplate, fork_template
+from seqloom.scheduling.processes import Loader, ProcessTemplate, fork_template
 from seqloom.serving.app import application
 from seqloom.serving.connections import ConnectionRoom, protocol
 from seqloom.serving.guard import Access, Guard
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.metrics import log
+from seqloom.serving.reloading import reload_model
 from seqloom.serving.service import Service
 
 __all__ = [
@@ -34,6 +35,9 @@ __all__ = [
     "server_for",
 ]
 
+RELOAD: int | None = getattr(
+    signal, "SIGUSR1", None
+)  # the signal to load models anew; Windows has none
 OTHER_FILES = 320  # that are open beside connections: the reserve, pipes, libraries
 
 
@@ -55,11 +59,35 @@ class HTTPServer(uvicorn.Server):
 
 
 class Server(HTTPServer):
-    """A server of models, with the service behind it."""
+    """A server of models, with the service behind it and how each model is loaded anew."""
 
-    def __init__(self, config: uvicorn.Config, service: Service) -> None:
+    def __init__(
+        self, config: uvicorn.Config, service: Service, loaders: Mapping[str, Loader] | None = None
+    ) -> None:
         super().__init__(config)
         self.service = service
+        self.loaders = loaders or {}
+        self._reloading: asyncio.Task[None] | None = None
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        with super().capture_signals():
+            if RELOAD is not None and threading.current_thread() is threading.main_thread():
+                asyncio.get_running_loop().add_signal_handler(RELOAD, self._begin_reload)
+            yield
+
+    def _begin_reload(self) -> None:
+        if self._reloading is None or self._reloading.done():
+            self._reloading = asyncio.create_task(self.reload())
+
+    async def reload(self) -> None:
+        """Load every model as it is stored now; one that cannot be stays as it is."""
+        for name, load in self.loaders.items():
+            try:
+                await asyncio.to_thread(reload_model, self.service, name, load)
+                log("reloaded", model=name)
+            except SeqloomError as error:
+                log("not reloaded", model=name, error=str(error))
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
@@ -88,10 +116,11 @@ def server_for(
     access: Access,
     limits: ServingConfig,
     template: ProcessTemplate | None = None,
+    loaders: Mapping[str, Loader] | None = None,
 ) -> Server:
     """A server of these models that is not yet running."""
     app, service = application(models, access=access, limits=limits, template=template)
-    return Server(server_config(app, limits), service)
+    return Server(server_config(app, limits), service, loaders)
 
 
 def server_config(app: Guard, limits: ServingConfig) -> uvicorn.Config:
@@ -142,16 +171,19 @@ def _allow_files(connections: int) -> None:
 
 
 def serve(
-    models: Mapping[str, Predictor],
+    loaders: Mapping[str, Loader],
     listening: socket.socket,
     *,
     access: Access,
     limits: ServingConfig,
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve until a signal asks to stop; then what was accepted is finished first."""
+    """Serve models by their names until a signal asks to stop; then what was accepted is finished
+    first. Another signal (RELOAD) has them loaded anew."""
     _allow_files(limits.connections)
-    server = server_for(models, access, limits, fork_template(models, thread_count()))
+    models = {name: load() for name, load in loaders.items()}
+    template = fork_template(models, thread_count(), loaders)
+    server = server_for(models, access, limits, template, loaders)
 
     def tell(address: str) -> None:
         log("started", address=address, models=list(models))

@@ -13,7 +13,7 @@ from seqloom.data import SeriesTable
 from seqloom.deferred import Deferred
 from seqloom.errors import ConfigError, DataError, LimitError
 from seqloom.parallel import is_torch_loaded, thread_count
-from seqloom.prediction.inputs import EncodedInput, InputGroup, check_cells
+from seqloom.prediction.inputs import InputGroup, check_cells
 from seqloom.prediction.output import Output, ScoredOutput
 from seqloom.prediction.predictor import Predictor
 from seqloom.prediction.request import OutputOptions, PendingInput
@@ -24,10 +24,14 @@ from seqloom.scheduling.scheduler import QueueBounds, Scheduler
 from seqloom.serving.decoding_plans import DecodingPlan, DecodingPlans
 from seqloom.serving.errors import UnknownModel
 from seqloom.serving.inputs import (
+    CHUNK,
     Input,
     check_kinds,
+    chunk,
     describe_model,
+    group_chunk,
     reads_files,
+    renumber,
     tables,
     texts,
     uploads,
@@ -50,8 +54,7 @@ __all__ = ["Service"]
 
 INLINE_CHARACTERS = 2_000  # characters that are cut into tokens aside, so that others need not wait
 EMPTY_OUTPUT = RenderedOutput.of(Output("", 0.0, 0.0, (), "blank"))
-CHUNK = 8  # inputs that are worked on at once where they are not decoded
-Item = TypeVar("Item")
+LOOKS = "seqloom.serving.looks"  # which is imported once something is to be looked at
 Result = TypeVar("Result")
 
 
@@ -67,7 +70,7 @@ class Service:
     ) -> None:
         for name, model in models.items():
             check_kinds(name, model)
-        self.models = models
+        self.models = models = dict(models)
         self.limits = limits
         self.metrics = Metrics(waiting=lambda: self.scheduler.waiting)
         self.scheduler = Scheduler(
@@ -80,8 +83,10 @@ class Service:
         self.ready = False
         self._names: dict[str, dict[str, int]] = {}  # of tokens, by model, once they are needed
         self._plans = DecodingPlans(limits)
-        self._looks = Deferred(lambda: import_module("seqloom.serving.looks").Looks())
-        self._listing = Deferred(self._describe_models)
+        self._looks, self._listing = (
+            Deferred(lambda: import_module(LOOKS).Looks()),
+            Deferred(self._describe_models),
+        )
         self._opening = asyncio.Lock()  # one file at a time, whatever it is blown up to
 
     def start(self) -> None:
@@ -96,6 +101,15 @@ class Service:
         if is_torch_loaded():
             describing.join()
         self.ready = True
+
+    def replace_model(self, name: str, model: Predictor) -> None:
+        """Serve another model under the same name; requests under way are answered by the old."""
+        self.scheduler.replace_model(name, model)
+        self._names.pop(name, None)
+        self._looks, self._listing = (
+            Deferred(lambda: import_module(LOOKS).Looks()),
+            Deferred(self._describe_models),
+        )
 
     def stop(self) -> None:
         """Finish what was accepted, and end."""
@@ -124,7 +138,7 @@ class Service:
         streams: bool = False,
     ) -> Job:
         """A client's request in the queue; its events are the outputs, in any order."""
-        self.scheduler.check_room()  # before anything is read: refusing is to cost little
+        self.scheduler.check_room()
         request.check_sizes(self.limits)
         name, model = self._model(request.model)
         job = self._job(name, client, streams=streams)
@@ -138,7 +152,7 @@ class Service:
 
     async def score(self, request: ScoreRequest, entry: RequestRecord, *, client: str = "") -> Job:
         """A client's request in the queue; its events are the scores, in any order."""
-        self.scheduler.check_room()  # before anything is read: refusing is to cost little
+        self.scheduler.check_room()
         request.check_sizes(self.limits)
         name, model = self._model(request.model)
         given: list[Input] = [source for source, _ in request.pairs]
@@ -153,7 +167,7 @@ class Service:
 
     async def look(self, request: LookRequest, entry: RequestRecord, *, client: str = "") -> Job:
         """A client's request in the queue; its one event is what was to be seen."""
-        self.scheduler.check_room()  # before anything is read: refusing is to cost little
+        self.scheduler.check_room()
         request.check_sizes(self.limits)
         name, model = self._model(request.model)
         job = self._job(name, client)
@@ -183,10 +197,8 @@ class Service:
         if reads_files(model):
             async with self._opening:
                 return await asyncio.to_thread(make)
-        if (
-            all(isinstance(given, str) for given in inputs)
-            and _characters(inputs) <= INLINE_CHARACTERS
-        ):
+        texts_alone = [given for given in inputs if isinstance(given, str)]
+        if len(texts_alone) == len(inputs) and sum(map(len, texts_alone)) <= INLINE_CHARACTERS:
             return make()
         return await asyncio.to_thread(make)
 
@@ -222,8 +234,8 @@ class Service:
                 _work_ticket(
                     job,
                     first,
-                    partial(model.score_encoded, _renumber(encoded, first), _chunk(targets, first)),
-                    sum(len(each.values) for each in _renumber(encoded, first)),
+                    partial(model.score_encoded, renumber(encoded, first), chunk(targets, first)),
+                    sum(len(each.values) for each in renumber(encoded, first)),
                 )
                 for first in range(0, len(targets), CHUNK)
             ]
@@ -240,8 +252,8 @@ class Service:
             _work_ticket(
                 job,
                 first,
-                partial(score, _chunk(pairs, first)),
-                sum(len(source) + len(target) for source, target in _chunk(pairs, first)),
+                partial(score, chunk(pairs, first)),
+                sum(len(source) + len(target) for source, target in chunk(pairs, first)),
             )
             for first in range(0, len(pairs), CHUNK)
         ]
@@ -372,7 +384,7 @@ class Service:
                 sum(len(each.values) for each in part.encoded),
             )
             for first in range(0, len(inputs), CHUNK)
-            if (part := _group_chunk(group, first))
+            if (part := group_chunk(group, first))
         ]
 
     def _forecast_tickets(
@@ -411,10 +423,6 @@ def _text(given: Input) -> str:
     return given
 
 
-def _characters(inputs: Sequence[Input]) -> int:
-    return sum(len(given) for given in inputs if isinstance(given, str))
-
-
 def _work_ticket(
     job: Job, number: int, make: Callable[[], Iterable[Output | ScoredOutput]], cost: int
 ) -> Ticket:
@@ -424,21 +432,3 @@ def _work_ticket(
         return [RenderedOutput.of(each) for each in make()]
 
     return Ticket(job, work=work, number=number, cost=max(1, cost))
-
-
-def _chunk(items: Sequence[Item], first: int) -> list[Item]:
-    return list(items[first : first + CHUNK])
-
-
-def _renumber(encoded: Sequence[EncodedInput], first: int) -> list[EncodedInput]:
-    """Those from a number on that are worked on at once, as if there were no others."""
-    return [
-        each._replace(number=each.number - first)
-        for each in encoded
-        if first <= each.number < first + CHUNK
-    ]
-
-
-def _group_chunk(group: InputGroup, first: int) -> InputGroup:
-    lines = range(min(CHUNK, len(group.lines) - first))
-    return InputGroup(lines, _renumber(group.encoded, first), None, _chunk(group.cells, first))

@@ -2,6 +2,8 @@
 
 import ipaddress
 import os
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -69,7 +71,7 @@ def serve(
     names = (*LOOPBACK, host, *(allowed or []))
     listening = bind_socket(host, port)
     run_server(
-        _models(runs, engine),
+        _loaders(runs, engine),
         listening,
         access=Access(tuple(name.lower() for name in names), token),
         limits=config,
@@ -77,19 +79,19 @@ def serve(
     )
 
 
-def _models(runs: list[Path], engine: EngineOptions) -> "dict[str, Predictor]":
-    """Each run's model, under the name of its directory."""
+def _loaders(runs: list[Path], engine: EngineOptions) -> "dict[str, Callable[[], Predictor]]":
+    """How each run's model is loaded, under the name of its directory."""
     from seqloom.api.load import load
 
-    models: dict[str, Predictor] = {}
+    loaders: dict[str, Callable[[], Predictor]] = {}
     for run in runs:
         name = run.resolve().name
-        if name in models:
+        if name in loaders:
             raise ConfigError(
                 f"a run of the name {name} is served already", place=run, remedy="rename one"
             )
-        models[name] = load(run, **vars(engine.choice()))
-    return models
+        loaders[name] = partial(load, run, **vars(engine.choice()))
+    return loaders
 
 
 def _token(file: Path | None) -> str | None:
