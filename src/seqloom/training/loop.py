@@ -23,20 +23,6 @@ from seqloom.training.truncated_bptt import backward_truncated
 __all__ = ["Portion", "Update", "fit"]
 
 
-class StepSignal(NamedTuple):
-    """What the first rank tells all before each update: whether there is one, and the factor of its
-    learning rate."""
-
-    goes_on: bool
-    scale: float = 1.0
-
-    def broadcast(self, ranks: Ranks) -> "StepSignal":
-        """The signal of the first rank; the others wait for it."""
-        values = torch.tensor([float(self.goes_on), self.scale], dtype=torch.float64)
-        goes_on, scale = ranks.broadcast(values).tolist()
-        return StepSignal(bool(goes_on), scale)
-
-
 class Portion(NamedTuple):
     """One rank's part of an update, and the real target tokens of all ranks together."""
 
@@ -78,31 +64,34 @@ def fit(
 
     Randomness is set anew at each update from (seed, step, rank), so stopping between two of them
     and starting again changes nothing. When the first rank's caller stops asking, all ranks end;
-    when it changes the optimizer's scale between two updates, all follow.
+    when it changes the optimizer's scale between two updates, all follow. Ranks learn of either
+    with the sum of the next gradients, so that an update takes one exchange.
     """
-    stopped = False
+    awaited = False  # whether other ranks wait for what this one has to say
     try:
         for step in range(start, optimizer.config.updates):
-            if ranks.world > 1:
-                signal = StepSignal(True, optimizer.scale).broadcast(ranks)
-                stopped, optimizer.scale = not signal.goes_on, signal.scale
-            if stopped:
-                return
+            awaited = True
             began = time.perf_counter()
             torch.manual_seed(key(seed, "dropout", step, ranks.rank))
             work = portion(step)
-            loss, stop = _gradients(optimizer, work, ranks)
+            found = _gradients(optimizer, work, ranks)
+            awaited = False
+            if found.ended:
+                return
+            loss, optimizer.scale = found.loss, found.scale
             norm = optimizer.gradient_norm()
             finite = math.isfinite(loss) and math.isfinite(norm)
             rate = optimizer.update(step, norm) if finite else optimizer.skip()
             if optimizer.skipped > optimizer.config.skip_nonfinite:
                 raise _divergence_error(optimizer.model, step + 1, loss, work)
             seconds = time.perf_counter() - began
-            yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite, stop)
+            awaited = step + 1 < optimizer.config.updates
+            yield Update(step + 1, loss, work.tokens, norm, rate, seconds, not finite, found.stop)
     finally:
-        if not stopped and ranks.world > 1:
+        if awaited and ranks.world > 1 and ranks.rank == 0:
+            optimizer.zero()
             with suppress(RunError):
-                StepSignal(False).broadcast(ranks)
+                ranks.sum_gradients(optimizer.model, ReducedLoss(0.0, stop=False, ended=True))
 
 
 def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> ReducedLoss:
@@ -120,12 +109,12 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> ReducedLoss
         else:
             sums = backward(model, each, cost)
         loss += sums.loss
-    stop = ranks.should_stop is not None and ranks.should_stop()
+    found = ReducedLoss(loss, ranks.stop_requested, scale=optimizer.scale)
     if ranks.world > 1:
-        loss, stop = ranks.sum_gradients(model, loss, stop=stop)
+        found = ranks.sum_gradients(model, found)
     if config.l1 or config.l2:
         optimizer.penalize()
-    return ReducedLoss(loss / tokens, stop)
+    return found._replace(loss=found.loss / tokens)
 
 
 def _backward_truncated(model: Network, example: Example, cost: LossOptions, *, steps: int) -> Sums:

@@ -73,7 +73,7 @@ class Heartbeat:
 
     def __exit__(self, *_: object) -> None:
         self._ended.set()
-        self._thread.join(timeout=1)
+        self._thread.join(timeout=GRACE)  # a thread inside torch would abort the process at its end
 
     def silent(self) -> list[int]:
         """The workers that have given no sign of life for longer than is waited for."""
@@ -101,6 +101,8 @@ class ReducedLoss(NamedTuple):
 
     loss: float
     stop: bool  # whether one of them was asked to stop
+    ended: bool = False  # whether the first one makes no more updates, this one included
+    scale: float = 1.0  # of the learning rate, as the first one says
 
 
 @dataclass(frozen=True)
@@ -123,19 +125,22 @@ class Ranks:
         """Whether this worker was asked to stop."""
         return self.should_stop is not None and self.should_stop()
 
-    def sum_gradients(self, model: nn.Module, loss: float, *, stop: bool) -> ReducedLoss:
+    def sum_gradients(self, model: nn.Module, own: ReducedLoss) -> ReducedLoss:
         """Replace gradients by their sums over all workers, and add up the losses.
 
-        One message holds it all, however many batches were accumulated for the update.
+        One message holds it all, what the first worker has to say of the update included, however
+        many batches were accumulated for it.
         """
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
-        words = learning[0].new_tensor([loss, stop])
+        said = own if self.rank == 0 else own._replace(ended=False, scale=0.0)
+        words = learning[0].new_tensor(said)
         flat = torch.cat([*(_gradient(each).flatten() for each in learning), words])
         self.sum(flat)
-        *sums, words = flat.split([*(each.numel() for each in learning), 2])
+        *sums, words = flat.split([*(each.numel() for each in learning), len(words)])
         for parameter, total in zip(learning, sums, strict=True):
             parameter.grad = total.view_as(parameter)
-        return ReducedLoss(float(words[0]), bool(words[1]))
+        loss, stop, ended, scale = words.tolist()
+        return ReducedLoss(loss, bool(stop), bool(ended), scale)
 
     def sum(self, values: Tensor) -> Tensor:
         """The sum of what all workers give, in place.
