@@ -1,9 +1,13 @@
 """Values that show themselves in notebooks; how each looks is registered by `drawing/`."""
 
-from functools import singledispatch
+from functools import cache, singledispatch
+from importlib import import_module
 from typing import Any
 
 __all__ = ["Displayed", "html_of", "plain_text_of"]
+
+VIEWS = ("seqloom.drawing.notebook", "seqloom.drawing.results", "seqloom.explain.plots")
+"""The modules that register how values look."""
 
 
 @singledispatch
@@ -18,6 +22,13 @@ def plain_text_of(value: object) -> str:
     return repr(value)
 
 
+@cache
+def _load_views() -> None:
+    """Import what draws, when the first value is shown: an output that is only read needs none."""
+    for name in VIEWS:
+        import_module(name)
+
+
 class Displayed:
     """A value that a notebook shows as HTML, and a terminal and `print` as text."""
 
@@ -27,9 +38,11 @@ class Displayed:
         cls._repr_pretty_ = Displayed._repr_pretty_  # type: ignore[method-assign]
 
     def __str__(self) -> str:
+        _load_views()
         return plain_text_of(self)
 
     def _repr_html_(self) -> str | None:
+        _load_views()
         return html_of(self)
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:

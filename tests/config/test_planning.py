@@ -72,8 +72,8 @@ def test_transformers_learn_long_texts_with_muon_unless_another_is_set() -> None
         chosen = plan({"training": training}, Facts(rows, SENTENCES, SENTENCES), preset=preset)
         return chosen.training.optimizer.kind, chosen.training.rate
 
-    assert found(30_000, "transformer") == ("muon", 0.01)
-    assert found(30_000, "fast") == ("muon", 0.01)
+    for preset in ("auto", "transformer", "fast"):
+        assert found(30_000, preset) == ("muon", 0.01)
     assert found(30_000, "lstm") == ("adamw", 0.004)
     assert found(3_000, "transformer") == ("adamw", 0.002)
     assert found(30_000, "transformer", optimizer={"kind": "adam"}) == ("adam", 0.002)

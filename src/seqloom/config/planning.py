@@ -14,7 +14,6 @@ from seqloom.config.architecture.encoders import ENCODERS
 from seqloom.config.columns import SOURCES, TARGETS, Situation, TargetOptions
 from seqloom.config.columns.options import (
     PRESETS,
-    TRANSFORMERS,
     ColumnStatistics,
     Facts,
     preset_model,
@@ -224,7 +223,7 @@ def _usual_training(situation: Situation, rows: int) -> Overrides:
     updates = settled.get("updates", max(500, round(passes * tokens / held / 100) * 100))
     rate = situation.target.usual_rate(situation.preset, stream=stream)
     long = situation.target.is_text and tokens >= SMALL
-    orthogonal = long and not stream and situation.preset in TRANSFORMERS
+    orthogonal = long and not stream and situation.decoder == "transformer"
     optimizer = settled.get("optimizer", MuonConfig() if orthogonal else AdamWConfig())
     return {
         "updates": updates,

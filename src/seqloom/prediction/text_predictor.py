@@ -65,6 +65,7 @@ class TextPredictor(Predictor):
     weights: "SequenceModel | Deferred[SequenceModel]"
     engine: Engine | None = None  # encodes and decodes in place of the network's own parts
     copying_helps: bool = False  # on held-out rows; counts where search.copy_unknown is auto
+    is_ensemble: bool = False
 
     @property
     def network(self) -> "SequenceModel":
@@ -337,7 +338,7 @@ class TextPredictor(Predictor):
                 EnsembleDecoder([model.decoder for model in models], network.decoder.widths),
                 name=" and ".join(str(model.engine or NETWORK) for model in models),
             )
-        return replace(self, weights=network, engine=engine)
+        return replace(self, weights=network, engine=engine, is_ensemble=True)
 
     def warm_up(self) -> None:
         """Search for the output of a dummy input, so that the first request is not slow."""
@@ -350,7 +351,10 @@ class TextPredictor(Predictor):
 
     @property
     def _automatic_search(self) -> str:
-        return "sample" if self.is_language_model else self.config.model.decoder.usual_search
+        if self.is_language_model:
+            return "sample"
+        # What aligns an output with the source is for one model.
+        return "" if self.is_ensemble else self.config.model.decoder.usual_search
 
     def describe_engine(self) -> str:
         return NETWORK if self.engine is None else str(self.engine)
