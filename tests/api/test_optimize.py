@@ -265,6 +265,29 @@ def test_an_optimized_run_is_used_without_torch(run: Path) -> None:
         assert json.loads(next(lines)) == json.loads(json.dumps(each.as_dict()))
 
 
+NAMED_SEARCH = """
+import sys
+import seqloom
+from tests.serving.support import serving
+with serving({"model": seqloom.load(sys.argv[1])}) as server:
+    body = {"inputs": sys.argv[2:], "search": {"kind": "beam", "width": 3}}
+    print(server.ask("POST", "/v1/predict", body).json["outputs"])
+"""
+
+
+def test_a_search_that_is_named_first_over_http(run: Path) -> None:
+    """In a process that has used no search by its name before."""
+    done = subprocess.run(
+        [sys.executable, "-c", NAMED_SEARCH, str(run), *SOURCES],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parents[2],
+    )
+    found = seqloom.load(run).predict(SOURCES, search=Beam(3))
+    assert done.stdout.strip() == str([each.as_dict() for each in found])
+
+
 @pytest.mark.parametrize("stale", [True, False], ids=["without its functions", "no library"])
 def test_a_core_that_does_not_load_leaves_an_optimized_run_to_torch(
     run: Path,

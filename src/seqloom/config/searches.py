@@ -62,9 +62,9 @@ class SearchFamily(Family[Any, Any]):
         return self.parts.get(kind) or self.options_of(kind)
 
 
-SEARCHES = SearchFamily("search", home="seqloom.search")
+SEARCHES = SearchFamily("search", home="seqloom.search.methods")
 
-RANKINGS: Family[Any, Any] = Family("ranking", home="seqloom.search")
+RANKINGS: Family[Any, Any] = Family("ranking", home="seqloom.search.ranking")
 
 AUTO = "auto"  # the search that suits the task: a beam, or draws of a language model
 
