@@ -50,7 +50,7 @@ class ErrorParts(NamedTuple):
 
 
 class SeqloomError(Exception):
-    """The root of the tree; catching it catches everything a user can cause."""
+    """An error of Seqloom; catching it catches everything a user can cause."""
 
     exit_code: ClassVar[int] = 1
     http_status: int = 500
