@@ -118,7 +118,7 @@ def predicted(link: Link, still: float, size: float) -> float:
     """Seconds of an update over a link, from those without delay."""
     others = link.hosts - 1
     if others * size <= SENT_AT_ONCE:
-        trips, sent = 1.0, others * size
+        trips, sent = 2.0, others * size  # a word that all are ready goes before
     else:
         trips, sent = 2.0 * others, 2 * others / link.hosts * size
     return still + trips * 2 * link.delay + (sent / link.rate if link.rate else 0.0)

@@ -145,7 +145,7 @@ class Ranks:
     def sum(self, values: Tensor) -> Tensor:
         """The sum of what all workers give, in place.
 
-        Few numbers go from each worker to each other at once, which takes one round trip; many go
+        Few numbers go from each worker to each other at once, which takes two round trips; many go
         around a ring, which takes several and sends each number about twice.
         """
         small = not values.is_cuda and (self.world - 1) * values.nbytes <= SENT_AT_ONCE
