@@ -4,6 +4,7 @@ With `exporters`, which knows how each part of a network is made, this is all th
 of what is around it.
 """
 
+from collections.abc import Callable
 from functools import singledispatch
 from typing import Any, NamedTuple
 
@@ -121,24 +122,28 @@ def _(ranking: Ranking) -> LengthRanking | None:
 
 def compile_encoder(encoder: Encoder, *, precision: Precision = "float32") -> CompiledEncoder | str:
     """The encoder's present weights in the core, or why the core has no form for it."""
-    if core_or_none() is None:
-        return missing_reason()
-    arrays = encoder_arrays(encoder)
-    if isinstance(arrays, str):
-        return f"the compiled engine has no form for {arrays}"
-    return CompiledEncoder(PackedStack.of(arrays, precision))
+    stack = _pack(encoder_arrays, encoder, precision)
+    return stack if isinstance(stack, str) else CompiledEncoder(stack)
 
 
 def compile_decoder(
     decoder: Decoder[Any], *, precision: Precision = "float32"
 ) -> CompiledDecoder | str:
     """The decoder's present weights in the core, or why the core has no form for it."""
+    stack = _pack(decoder_arrays, decoder, precision)
+    return stack if isinstance(stack, str) else CompiledDecoder(stack)
+
+
+def _pack(
+    arrays_of: Callable[[Any], Any], part: Encoder | Decoder[Any], precision: Precision
+) -> PackedStack | str:
+    """One side's weights as the core reads them, or why it cannot."""
     if core_or_none() is None:
         return missing_reason()
-    arrays = decoder_arrays(decoder)
+    arrays = arrays_of(part)
     if isinstance(arrays, str):
         return f"the compiled engine has no form for {arrays}"
-    return CompiledDecoder(PackedStack.of(arrays, precision))
+    return PackedStack.of(arrays, precision)
 
 
 def compile_model(

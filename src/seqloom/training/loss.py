@@ -104,6 +104,11 @@ class LossOptions(NamedTuple):
     precision: Precision = "float32"
     agreement: float = 0.0  # between two readings of each row
 
+    @property
+    def chunk(self) -> int:
+        """Positions whose logits are held at once."""
+        return HALF_CHUNK if self.precision == "bfloat16" else CHUNK
+
 
 def backward(model: Network, example: Example, cost: LossOptions) -> Sums:
     """Add the gradient of (summed loss / divisor) to every parameter's `grad`.
@@ -136,9 +141,9 @@ def _backward_twice(model: Network, example: Example, cost: LossOptions) -> Sums
     """
     with matmul_precision(cost.precision):
         found = _loss_inputs(model, example.twice())
-    size = HALF_CHUNK if cost.precision == "bfloat16" else CHUNK
-    first = torch.arange(len(found.labels) // 2).split(size // 2)
-    order = torch.cat([torch.cat([part, part + len(found.labels) // 2]) for part in first])
+    rows = len(found.labels) // 2  # both readings of a position are in one chunk
+    first = torch.arange(rows).split(cost.chunk // 2)
+    order = torch.cat([torch.cat([part, part + rows]) for part in first])
     hidden, labels, factors = (each[order.to(each.device)] for each in found[:3])
     paired = LossInputs(hidden, labels, factors)
     sums = backward_from_features(model, paired, cost._replace(divisor=2 * cost.divisor))
@@ -151,9 +156,8 @@ def backward_from_features(model: Network, found: LossInputs, cost: LossOptions)
     writer = _token_scorer(model)
     loss, negative = 0.0 if aligned is None else float(aligned.detach()), 0.0
     gradients = []
-    size = HALF_CHUNK if cost.precision == "bfloat16" else CHUNK
-    taught = None if soft is None else iter(soft.split(size))
-    for leaf, target, factor in _chunks(hidden.detach(), targets, factors, size=size):
+    taught = None if soft is None else iter(soft.split(cost.chunk))
+    for leaf, target, factor in _chunks(hidden.detach(), targets, factors, size=cost.chunk):
         leaf.requires_grad_()
         half = None
         with matmul_precision(cost.precision):
