@@ -3,10 +3,9 @@
     python bench/architectures.py [--together 2] [--only WORDS] [--table]
 
 Every cell has width 128, batches of 1,024 positions, 10 epochs and one process with one thread;
-each is trained from three seeds. Cells run `--together` at a time. A cell that is done lies in
-bench/results/architectures.json and is not run again, so this may be stopped and started at will;
-a cell that was cut short goes on from its last saved step. At the end, or with `--table` at once,
-docs/comparison.md is written.
+each is trained from three seeds. Cells run `--together` at a time. Finished cells are kept in
+bench/results/architectures.json, so the benchmark can be interrupted; an unfinished cell resumes
+from its last checkpoint. At the end, or at once with `--table`, docs/comparison.md is written.
 """
 
 import argparse
@@ -65,7 +64,7 @@ TRANSFORMERS = ("transformer", "fast")
 
 
 class Cell(NamedTuple):
-    """One architecture, and what sets it apart from the preset."""
+    """One architecture: its differences from the preset."""
 
     name: str
     preset: str
@@ -83,7 +82,7 @@ def recurrent(name: str, unit: list[str], decoder: list[str]) -> Cell:
 
 
 def cells() -> dict[str, Cell]:
-    """Every cell of the tables by its name; one that stands in both is one cell."""
+    """Every cell of the tables by name; a cell may appear in both."""
     found = [
         recurrent(f"{unit}/{attention}", UNITS[unit], ATTENTIONS[attention])
         for unit in UNITS
@@ -111,7 +110,7 @@ def prepared() -> int:
 
 
 def train(cell: Cell, run: Path, *, seed: int, updates: int) -> float:
-    """Train, or go on training; the seconds of processor time that took."""
+    """Train or resume; return the processor seconds."""
     options = [
         f"seed={seed}",
         f"model.embedding={WIDTH}",
@@ -165,7 +164,7 @@ def parameters(run: Path) -> int:
 
 
 def load() -> dict[str, Any]:
-    """What was measured so far."""
+    """The results so far."""
     return json.loads(RESULT.read_text()) if RESULT.exists() else {"cells": {}}
 
 
@@ -179,7 +178,7 @@ def missing(words: list[str]) -> Iterator[tuple[Cell, int]]:
 
 
 def main() -> None:
-    """Measure what is missing and write the page."""
+    """Measure missing cells and write the page."""
     arguments = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     arguments.add_argument("--together", type=int, default=2, help="cells trained at a time")
     arguments.add_argument("--only", nargs="*", default=[], help="cells with these in their names")

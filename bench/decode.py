@@ -1,4 +1,4 @@
-"""Times `predict` against CTranslate2 on the same weights, with BLEU beside every speed.
+"""Times `predict` against CTranslate2 with the same weights, and reports speed with BLEU.
 
     python bench/decode.py [--rounds 3] [--sentences N] [--run DIR]
 
@@ -8,15 +8,14 @@ SEQLOOM_SHARED_DATA names; runs/bench-decode is trained first as far as it is no
 given. Seqloom decodes test_2016_flickr, or its first N sentences, through `predict_rows` in float32
 and int8, with and without a shortlist; CTranslate2 in float32, int8, and int8 with the same
 shortlist as its vocabulary map, each with whichever batch, threads and instruction set
-(CT2_FORCE_CPU_ISA, CT2_USE_MKL) it is fastest with on some of the sentences. Both stop by the
-same rule (patience 1). They take turns, round after round; figures are medians of sentences a
-second and of the processor time of a sentence. Results are printed, and with all sentences kept in
-bench/results/decode.json; docs/results.md is made anew. With --only some of the comparisons are
-made, and replace those of the same names that are kept.
+(CT2_FORCE_CPU_ISA, CT2_USE_MKL) it is fastest with on some of the sentences. Both stop by the same
+rule (patience 1). They are measured in alternating rounds; figures are medians of sentences per
+second and of processor time per sentence. Results are printed and, with all sentences, kept in
+bench/results/decode.json; docs/results.md is rewritten. With --only some comparisons are measured
+and replace earlier results of the same names.
 
-A model that has learnt too little writes outputs that run on to the limit, which CTranslate2 sets
-for a whole call and so pays more for: with --fixed 14 every output has so many tokens for both, and
-there is no BLEU.
+An undertrained model writes outputs up to the length limit, which costs CTranslate2 more since its
+limit is per call: with --fixed 14 every output has this many tokens for both, and there is no BLEU.
 """
 
 import argparse
@@ -60,7 +59,7 @@ OPTIONS = (
     "training.validate_every=300",
 )
 BATCHES = (16, 32, 64, 128)
-SETS: tuple[dict[str, str], ...] = (  # what CTranslate2 reads; by itself it chooses
+SETS: tuple[dict[str, str], ...] = (  # environment of CTranslate2; empty lets it choose
     {},
     {"CT2_FORCE_CPU_ISA": "AVX512"},
     {"CT2_FORCE_CPU_ISA": "AVX2"},
@@ -68,13 +67,13 @@ SETS: tuple[dict[str, str], ...] = (  # what CTranslate2 reads; by itself it cho
     {"CT2_USE_MKL": "1", "CT2_FORCE_CPU_ISA": "AVX512"},
 )
 TRIED = 100  # sentences on which CTranslate2's settings are tried
-ALONE = 60  # sentences that are given one at a time
+ALONE = 60  # sentences decoded one at a time
 CORES = len(os.sched_getaffinity(0))
 BEAM, GREEDY = PatientBeam(5, PER_TOKEN), Greedy()
 
 
 class Comparison(NamedTuple):
-    """A form of ours beside a form of theirs."""
+    """A form of Seqloom compared with a form of CTranslate2."""
 
     search: Search
     precision: Precision
@@ -132,7 +131,7 @@ class Peer:
         )
 
     def ask(self, job: dict[str, Any]) -> Timing:
-        """The answer to a job; SystemExit where the process has ended."""
+        """The answer to a job; SystemExit if the process has ended."""
         if self.process.stdin is None or self.process.stdout is None:
             raise SystemExit("the peer has no standard input or output")
         self.process.stdin.write(json.dumps(job) + "\n")
@@ -148,7 +147,7 @@ class Peer:
 
 
 def trained() -> Path:
-    """The run, trained as far as it is not yet."""
+    """The run, trained if it is not finished."""
 
     def files(part: str) -> str:
         return ",".join(str(shared("multi30k", f"{part}.{name}")) for name in ("de", "en"))
@@ -160,7 +159,7 @@ def trained() -> Path:
 
 
 def ours(run: Path, work: Work, wanted: Comparison) -> Decode:
-    """By the predictor that `load` gives, in this form."""
+    """Decode with Seqloom in this form."""
     model = load_text_predictor(run, precision="float32", shortlist=False)
     shortlist = work.shortlist if wanted.shortlist else None
     engine = select_engine(model.network, precision=wanted.precision, shortlist=shortlist)
@@ -186,7 +185,7 @@ def ours(run: Path, work: Work, wanted: Comparison) -> Decode:
 
 
 def theirs(peer: Peer, work: Work, wanted: Comparison, batch: int, workers: int) -> Decode:
-    """By CTranslate2, with so many workers and the other cores as threads of each."""
+    """Decode with CTranslate2, with so many workers and the other cores as their threads."""
     search = wanted.search
 
     def decode(rows: Rows) -> Timing:
@@ -219,7 +218,7 @@ def theirs(peer: Peer, work: Work, wanted: Comparison, batch: int, workers: int)
 def their_settings(
     peers: list[Peer], work: Work, wanted: Comparison
 ) -> Iterator[tuple[str, Decode]]:
-    """Everything that CTranslate2 may be fastest with."""
+    """All settings of CTranslate2 to try."""
     batches = (1,) if wanted.alone else BATCHES
     for peer, batch, workers in product(peers, batches, sorted({1, CORES})):
         name = f"batch {batch}, {workers} workers, {peer}"
@@ -229,7 +228,7 @@ def their_settings(
 def compare(
     run: Path, work: Work, peers: list[Peer], wanted: Comparison, rounds: int
 ) -> dict[str, Any]:
-    """Both in turn over all rows, CTranslate2 at its best."""
+    """Compare both in alternating rounds over all rows, CTranslate2 with its best settings."""
     rows = work.rows[:: max(1, len(work.rows) // ALONE)] if wanted.alone else work.rows
     tries = rows[:: max(1, len(rows) // TRIED)]
     settings = dict(their_settings(peers, work, wanted))
@@ -258,7 +257,7 @@ def compare(
 
 
 def with_fixed_length(work: Work, length: int) -> Work:
-    """The same, but every output has so many tokens."""
+    """Fix the length of every output."""
     return work._replace(longest=lambda rows: [length] * len(rows), fixed=True, bleu=None)
 
 
@@ -278,7 +277,7 @@ def measure(run: Path, work: Work, *, rounds: int, only: str) -> dict[str, Any]:
 
 
 def keep(result: dict[str, Any], *, only: str) -> None:
-    """Write the result, beside the comparisons of an earlier one that were not made again."""
+    """Write the results, merged with earlier ones that were not measured again."""
     path = RESULTS / "decode.json"
     if only and path.exists():
         earlier = json.loads(path.read_text())["settings"]
@@ -293,7 +292,7 @@ def keep(result: dict[str, Any], *, only: str) -> None:
 
 
 def main() -> None:
-    """Measure, keep the result, and write the page anew."""
+    """Measure, keep the results, and rewrite the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--sentences", type=int)

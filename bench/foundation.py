@@ -1,11 +1,10 @@
-"""Measures what the README promises and writes docs/results.md from it.
+"""Measures the claims of the README and writes docs/results.md.
 
     python bench/foundation.py [NAME ...]
 
 Names: start (import and help), french, dates, transformer, lstm (both on Multi30k, whose files lie
-in the folder that SEQLOOM_SHARED_DATA names). A training that was stopped goes on where it was; its
-time counts every resumption. Each result is kept in bench/results/NAME.json, and the page is made
-of all of them.
+in the folder that SEQLOOM_SHARED_DATA names). An interrupted training resumes, and its time
+includes all sessions. Each result is kept in bench/results/NAME.json.
 """
 
 import json
@@ -35,13 +34,13 @@ def shared(*names: str) -> Path:
 
 
 def spent(run: Path) -> dict[str, Any]:
-    """The seconds and updates that a training took, over all sittings."""
+    """The seconds and updates of a training over all sessions."""
     progress = json.loads((max(run.glob("step-*")) / "progress.json").read_text())
     return {"seconds": progress["seconds"], "updates": progress["step"]}
 
 
 def trained(run: Path, data: str, *options: str, valid: str = "") -> dict[str, Any]:
-    """Train, or go on training; the command as from the top folder, and how long it took."""
+    """Train or resume; return the command as from the top folder, and the time it took."""
     words = ["train", data, *(["--valid", valid] if valid else []), *options, "--run", str(run)]
     subprocess.run([*SEQLOOM, *words], check=True)
     short = [re.sub("^/.*/", "", word.replace(f"{ROOT}/", "")) for word in words]
@@ -49,20 +48,21 @@ def trained(run: Path, data: str, *options: str, valid: str = "") -> dict[str, A
 
 
 def timed(command: list[str]) -> float:
-    """Seconds that a command takes, its output shown nowhere."""
+    """Time a command in seconds, discarding its output."""
     began = time.perf_counter()
     subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.perf_counter() - began
 
 
 def output_of(command: list[str]) -> str:
-    """What a command prints."""
+    """The output of a command."""
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
 def measure_start() -> dict[str, Any]:
-    """`import seqloom` and `seqloom --help`, the median of nine; a bare interpreter is taken off
-    the first."""
+    """`import seqloom` and `seqloom --help`, the median of nine; the first without the time of a
+    bare interpreter.
+    """
     program = str(Path(sys.executable).with_name("seqloom"))
     bare = statistics.median(timed([sys.executable, "-c", ""]) for _ in range(9))
     imported = statistics.median(timed([sys.executable, "-c", "import seqloom"]) for _ in range(9))
@@ -92,7 +92,7 @@ def measure_multi30k(preset: str) -> dict[str, Any]:
 
 
 def evaluation(run: Path, data: str, *options: str) -> dict[str, Any]:
-    """What `seqloom evaluate` says."""
+    """The results of `seqloom evaluate`."""
     printed: dict[str, Any] = json.loads(
         output_of([*SEQLOOM, "evaluate", str(run), data, "--json", *options])
     )
@@ -118,7 +118,7 @@ MEASURES: dict[str, Callable[[], dict[str, Any]]] = {
 
 
 def surroundings() -> dict[str, Any]:
-    """The machine and the versions a figure belongs to."""
+    """The machine and the versions of a result."""
     from importlib.metadata import version
 
     names = [line for line in Path("/proc/cpuinfo").read_text().split("\n") if "model name" in line]
@@ -133,7 +133,7 @@ def surroundings() -> dict[str, Any]:
 
 
 def main(names: list[str]) -> None:
-    """Measure what is asked for, keep it, and write the page anew."""
+    """Measure what is named, keep the results, and rewrite the page."""
     unknown = set(names) - set(MEASURES)
     if unknown:
         sys.exit(f"there is no {', '.join(sorted(unknown))} to measure: {', '.join(MEASURES)}")

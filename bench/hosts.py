@@ -1,14 +1,13 @@
-"""Measures the time of an update between hosts, by the delay and the speed of their link.
+"""Measures the time of an update across hosts by the delay and bandwidth of their link.
 
     python bench/hosts.py [--updates 40] [--rounds 3] [--part 1/3]
 
 Hosts are network namespaces on this machine with a switch between them that delays frames and
 limits their rate (tests/runs/hosts); this needs root and Debian's iproute2. A small model sends its
-gradients to all others at once, a larger one around a ring. For each link the table has the median
-seconds of an update, and what the formula of docs/scale.md makes of the figure without delay.
-The table is printed, kept in bench/results/hosts.json and written into docs/scale.md. With --part
-only some of the links are measured; their results are added to those that are kept, and the table
-is of all of them.
+gradients all-to-all, a larger one around a ring. For each link the table has the median time of an
+update, and the prediction of the formula of docs/scale.md. The table is printed, kept in
+bench/results/hosts.json and written into docs/scale.md. With --part only some links are measured
+and merged with earlier results.
 """
 
 import argparse
@@ -61,7 +60,7 @@ LINKS = [
 
 
 class Clock(SilentObserver):
-    """Notes when each update was made."""
+    """Records the time of each update."""
 
     def __init__(self) -> None:
         self.times: list[float] = []
@@ -70,13 +69,13 @@ class Clock(SilentObserver):
         self.times.append(time.perf_counter())
 
     def median(self) -> float:
-        """Seconds of an update, after the first ones."""
+        """Median seconds of an update, after warm-up."""
         pairs = zip(self.times[WARM_UP:], self.times[WARM_UP + 1 :], strict=False)
         return statistics.median(later - earlier for earlier, later in pairs)
 
 
 def be_a_rank(folder: Path, width: int, updates: int) -> None:
-    """Train; the first rank writes down what an update took and how many bytes it sent."""
+    """Train as a rank; rank 0 writes the time of an update and the bytes sent."""
     stack = {"kind": "transformer", "width": width, "inner": 4 * width, "heads": 2, "layers": 2}
     options = {
         "model": {"embedding": width, "encoder": stack, "decoder": stack},
@@ -107,7 +106,7 @@ def measured(link: Link, updates: int) -> dict[str, float]:
 
 
 def start_rank(host: Host, rank: int, hosts: list[Host], arguments: list[str]) -> None:
-    """This program as one rank on a host."""
+    """Start this program as one rank on a host."""
     place = {"RANK": str(rank), "WORLD_SIZE": str(len(hosts)), "LOCAL_RANK": "0"}
     meeting = {"MASTER_ADDR": hosts[0].address, "MASTER_PORT": PORT, "OMP_NUM_THREADS": "1"}
     command = [sys.executable, str(Path(__file__)), "--rank", *arguments]
@@ -115,10 +114,10 @@ def start_rank(host: Host, rank: int, hosts: list[Host], arguments: list[str]) -
 
 
 def predicted(link: Link, still: float, size: float) -> float:
-    """Seconds of an update over a link, from those without delay."""
+    """The predicted seconds of an update over a link, from those without delay."""
     others = link.hosts - 1
     if others * size <= SENT_AT_ONCE:
-        trips, sent = 2.0, others * size  # a word that all are ready goes before
+        trips, sent = 2.0, others * size  # preceded by a barrier
     else:
         trips, sent = 2.0 * others, 2 * others / link.hosts * size
     return still + trips * 2 * link.delay + (sent / link.rate if link.rate else 0.0)
@@ -145,7 +144,7 @@ def table(found: dict[Link, dict[str, float]]) -> list[str]:
 
 
 def main() -> None:
-    """Measure all links in turn, round after round."""
+    """Measure all links in alternating rounds."""
     if sys.argv[1:2] == ["--rank"]:
         folder, width, updates = sys.argv[2:]
         be_a_rank(Path(folder), int(width), int(updates))
@@ -175,7 +174,7 @@ def kept_results() -> dict[Link, list[dict[str, float]]]:
 
 
 def keep(results: dict[Link, list[dict[str, float]]]) -> None:
-    """Put the figures where readers look for them."""
+    """Write the results and the table."""
     around = surroundings()
     rows: list[dict[str, Any]] = [
         {**link._asdict(), "rounds": rounds} for link, rounds in results.items()

@@ -1,12 +1,13 @@
-"""Measures ways to learn better in the same time, one by one, on Multi30k German to English.
+"""Ablations of training on Multi30k German to English, one change at a time.
 
     python bench/levers.py [NAME ...] [--page]
 
 Every lever is one change of the same training: a Transformer of 3 × 192 with dropout 0.3 and AdamW,
-1,300 updates of 4,096 positions in one process. One that changes the size of a batch has as many
-updates as see the same number of tokens. Held-out data decide; the test set is not read. Processor
-time is what a lever costs, whatever else the machine does. A training that was stopped goes on
-where it was. Results are kept in bench/results/levers.json, and docs/results.md is made anew.
+1,300 updates of 4,096 positions in one process. A lever that changes the batch size changes the
+number of updates to keep the number of tokens. Scores are on held-out data; the test set is not
+read. Cost is measured in processor time, which does not depend on the load of the machine. An
+interrupted training resumes. Results are kept in bench/results/levers.json, and docs/results.md is
+rewritten.
 """
 
 import argparse
@@ -100,7 +101,7 @@ def measure(name: str) -> dict[str, Any]:
 
 
 def word_perplexity(scores: list[dict[str, Any]]) -> float:
-    """Perplexity of words, which does not depend on how they are cut."""
+    """Perplexity per word, which does not depend on the tokenization."""
     (found,) = (each for each in scores if each["name"] == "perplexity")
     counts = dict(each.split(":") for each in found["signature"].split("|"))
     with open(data("val").split(",")[1], encoding="utf-8") as lines:
@@ -109,7 +110,7 @@ def word_perplexity(scores: list[dict[str, Any]]) -> float:
 
 
 def main() -> None:
-    """Measure the levers that are asked for, or all that have no result yet."""
+    """Measure the named levers, or all without a result."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help=", ".join(LEVERS))
     parser.add_argument("--page", action="store_true", help="only write the page")

@@ -3,7 +3,7 @@
     python bench/lines.py [--lines 1000000]
 
 A small model learns to reverse strings of four letters and is optimised. `predict --output` reads
-made-up lines, is killed with SIGKILL when half of the parts are there, and goes on with --resume;
+made-up lines, is killed with SIGKILL when half of the parts exist, and is continued with --resume;
 two ranks of torchrun then write the same lines. Both outputs have to be the same bytes, with one
 line for each input. Memory is as in bench/rows.py. Results are kept in bench/results/lines.json and
 written into docs/scale.md.
@@ -31,7 +31,7 @@ FILE = RESULTS / "lines.json"
 MARKS = ("<!-- written by bench/lines.py -->", "<!-- end of lines -->")
 LETTERS, LENGTH, PART = 20, 4, 4_096
 UPDATES = 400
-SAMPLED_EVERY = 1.0  # seconds between two looks at memory
+SAMPLED_EVERY = 1.0  # seconds between two readings of memory
 STACK = ["kind=transformer", "width=32", "inner=64", "heads=2", "layers=1"]
 RANKS = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
 
@@ -58,8 +58,9 @@ def make_model(folder: Path) -> Path:
 
 
 def run_until(command: list[str], *, enough: Callable[[], bool]) -> dict[str, float]:
-    """Run a command to its end, or until there is enough, when it is killed: its seconds, seconds
-    of processor, and the peak of memory in the first and in the second half of that time."""
+    """Run a command to its end, or kill it once a condition holds; return its wall and processor
+    seconds, and the peak of memory in the first and the second half of that time.
+    """
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     memory: list[int] = []
     with subprocess.Popen(

@@ -1,16 +1,15 @@
-"""Puts a server under load from a process of its own, and writes what clients saw (docs/serve.md).
+"""Load-tests a server from a separate process, and writes the results into docs/serve.md.
 
     python bench/load.py RUN FILE [--seconds 10] [--beam 5]
 
 RUN is a trained run, FILE has an input a line. The server and the clients (bench/clients.py) are
-processes of their own, on the same cores. First 1, 8, 64 and 512 clients send one sentence after
-the other, each waiting for its answer; the best rate of these is the capacity. Then requests arrive
-by chance (a Poisson process) at 50, 80 and 120 % of it, whether or not earlier ones were answered.
-Last, a client sends single sentences alone, and then beside four clients that send 64 at a time and
-two that ask for the widest beam that the server permits, all from one address. Every request ends
-in an answer, in a refusal (429 or 503, with Retry-After, which clients obey) or is lost; the page
-has how many of each. Results are kept in bench/results/load.json and written into docs/serve.md.
-It takes nine times --seconds, and a few more.
+processes of their own, on the same cores. First 1, 8, 64 and 512 clients send sentences in a closed
+loop; the best rate is the capacity. Then requests arrive as a Poisson process at 50, 80 and 120 %
+of it (an open loop). Last, a client sends single sentences alone, and then beside four clients that
+send 64 at a time and two with the widest beam that the server permits, all from one address. Every
+request is answered, refused (429 or 503, with Retry-After, which clients obey) or lost; the page
+counts each. Results are kept in bench/results/load.json and written into docs/serve.md. It takes
+nine times --seconds, and a few more.
 """
 
 import argparse
@@ -35,7 +34,7 @@ BULK, EXTREME_BEAM = 64, 64
 
 
 def drive(port: int, lines: list[str], beam: int, seconds: float) -> None:
-    """Be the clients' process; the results go to standard output."""
+    """Run as the clients' process; write the results to standard output."""
     small = cycle([predict_request([line], beam) for line in lines])
     bulk = cycle([predict_request((lines * BULK)[:BULK], beam)])
     extreme = cycle([predict_request([max(lines, key=len)], EXTREME_BEAM)])
@@ -59,7 +58,7 @@ def drive(port: int, lines: list[str], beam: int, seconds: float) -> None:
 
 
 def table(found: dict[str, Any]) -> list[str]:
-    """A row for each load."""
+    """Format a row for each load."""
     lines = [
         "| load | answered/s | p50, ms | p99, ms | answered | refused | lost |",
         "| --- " * 7 + "|",
@@ -81,7 +80,7 @@ def table(found: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Start the server and the clients, and keep what they saw."""
+    """Start the server and the clients, and keep the results."""
     parser = argparse.ArgumentParser(allow_abbrev=False)
     parser.add_argument("run", type=Path)
     parser.add_argument("file", type=Path)

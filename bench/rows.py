@@ -30,7 +30,7 @@ FILE = RESULTS / "rows.json"
 MARKS = ("<!-- written by bench/rows.py -->", "<!-- end of rows -->")
 CORES = 2
 WORDS, VOCABULARY, DIFFERENT = 12, 50_000, 100_000
-SAMPLED_EVERY = 0.5  # seconds between two looks at memory
+SAMPLED_EVERY = 0.5  # seconds between two readings of memory
 PHASES = {
     "reading the data": "survey",
     "learning the vocabulary": "vocabulary",
@@ -148,7 +148,7 @@ def table(results: dict[str, dict[str, Any]]) -> list[str]:
 
 
 def keep(results: dict[str, dict[str, Any]]) -> None:
-    """Put the figures where readers look for them."""
+    """Write the results and the table."""
     around = surroundings()
     FILE.write_text(json.dumps({"surroundings": around, "results": results}, indent=1) + "\n")
     where = (

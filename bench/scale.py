@@ -127,7 +127,7 @@ def table(speeds: dict[str, list[float]]) -> list[str]:
 
 
 def keep(lines: list[str], result: dict[str, Any]) -> None:
-    """Put the figures where readers look for them."""
+    """Write the results and the table."""
     RESULTS.mkdir(exist_ok=True)
     (RESULTS / "scale.json").write_text(json.dumps(result, indent=1) + "\n")
     around = result["surroundings"]

@@ -1,4 +1,4 @@
-"""A whole document through a model: markup, structure and everything protected stay."""
+"""Translation of whole documents; markup, structure and protected text are kept."""
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -40,18 +40,18 @@ Ask = Callable[[Iterable[str]], Iterable[Output]]
 
 @dataclass(frozen=True)
 class DocumentRequest:
-    """How a document is read, and what must stay in it.
+    """How a document is read and what is kept in it.
 
-    `stand_in` is chosen for the model unless set. With `keep`, a segment in which something
-    is lost is translated in parts, so that all that is protected stays.
+    `stand_in`, the placeholder for protected text, is chosen for the model unless set. With `keep`,
+    a segment that loses protected text is translated in parts around it.
     """
 
     options: DocumentOptions = field(default_factory=DocumentOptions)
-    terms: tuple[str, ...] = ()  # words that stay as they are
+    terms: tuple[str, ...] = ()  # words to keep untranslated
     stand_in: str = ""
     keep: bool = True
-    name: str = "document"  # in messages, where the document is no file
-    progress: Callable[[int, int], None] | None = None  # sentences done, and all
+    name: str = "document"  # for messages, if the document is not a file
+    progress: Callable[[int, int], None] | None = None  # (done, total) in sentences
 
 
 def predict_document(
@@ -61,9 +61,9 @@ def predict_document(
     request: DocumentRequest | None = None,
     ask: Ask | None = None,
 ) -> TranslatedDocument:
-    """Translate a file, or a text of the format that the request names.
+    """Translate a file, or a text in the format that the request names.
 
-    `ask` gives the outputs for sentences, and is `model.stream_cells` unless set.
+    `ask` maps sentences to outputs; by default it is `model.stream_cells`.
     """
     request = request or DocumentRequest()
     if model.as_text_predictor() is None or model.source.config.kind != "text":
@@ -106,7 +106,7 @@ def _open(document: Path | str | bytes, request: DocumentRequest) -> Document:
 
 
 def _translation_options(model: Predictor, request: DocumentRequest) -> TranslationOptions:
-    """No input is longer than the model reads, and stand-ins are of symbols that it knows."""
+    """Options that fit the model: its longest input, and a placeholder of symbols it knows."""
     source, target = model.source, model.target
     form = request.stand_in or next(
         (form for form in STAND_INS if _knows(source, form) and _knows(target, form)), STAND_INS[0]
@@ -121,12 +121,12 @@ def _translation_options(model: Predictor, request: DocumentRequest) -> Translat
 
 
 def _knows(side: Field, form: str) -> bool:
-    """Whether all symbols of a stand-in are in the vocabulary."""
+    """Whether all symbols of a placeholder are in the vocabulary."""
     return UNK not in side.rows([form.format(0)])[0].tolist()
 
 
 class GlossaryResult(NamedTuple):
-    """Outputs with or without a glossary: the terms in them, and their scores."""
+    """The results with or without a glossary: terms found, and metrics."""
 
     terms: TermCount
     scores: tuple[Score, ...]
@@ -144,7 +144,7 @@ class GlossaryResult(NamedTuple):
 
 @dataclass(frozen=True)
 class GlossaryEffect:
-    """The rows, how many of them have terms, and the results without and with the glossary."""
+    """Results without and with a glossary, and how many of the rows have terms."""
 
     rows: int
     rows_with_terms: int
@@ -177,9 +177,9 @@ def evaluate_glossary(
     options: Mapping[str, Any] | None = None,
     search: Search | None = None,
 ) -> GlossaryEffect:
-    """The share of terms that come out and the metrics of the outputs, without and with them.
+    """Measure term accuracy and the metrics of the outputs, without and with a glossary.
 
-    All rows count for the metrics, those without terms too.
+    Metrics are over all rows, including those without terms.
     """
     task = task_of(model.config)
     rows = list(task.data_rows(model, data, options, Report()))

@@ -1,6 +1,6 @@
-"""Models in the form of scikit-learn's estimators, for pipelines, cross-validation and grid search.
+"""scikit-learn estimators, for pipelines, cross-validation and grid search.
 
-Each `fit` trains a run in `run`, or in a folder of its own that goes when the estimator does.
+Each `fit` trains a run in `run`, or in a temporary folder deleted with the estimator.
 """
 
 from collections.abc import Mapping
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class _SequenceEstimator(BaseEstimator):  # type: ignore[misc]
-    """What all estimators share: `fit` trains a run, and `predict` asks its model."""
+    """Base class: `fit` trains a run, `predict` uses its model."""
 
     target_kind: ClassVar[str]
 
@@ -58,7 +58,7 @@ class _SequenceEstimator(BaseEstimator):  # type: ignore[misc]
         self.watch = watch
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn to give each target of `y` for its source of `X`."""
+        """Train on the sources `X` and their targets `y`."""
         if y is None:
             raise ValueError("This estimator requires y to be passed, but the target y is None")
         targets = [_plain(each) for each in y]
@@ -116,18 +116,18 @@ class _SequenceEstimator(BaseEstimator):  # type: ignore[misc]
 
 
 class SequenceClassifier(ClassifierMixin, _SequenceEstimator):  # type: ignore[misc]
-    """A label for each sequence."""
+    """Classifies sequences."""
 
     target_kind = "label"
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the label of each sequence."""
+        """Train on the sequences `X` and their labels `y`."""
         super().fit(X, y)
         self.classes_ = np.unique(np.asarray(y))
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The likeliest label of each sequence, in the type of those that were learnt."""
+        """The most probable label of each sequence, in the type of the training labels."""
         return self._labels([each.text for each in self._outputs(X)])
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
@@ -159,7 +159,7 @@ class SequenceClassifier(ClassifierMixin, _SequenceEstimator):  # type: ignore[m
 
 
 class SequenceTagger(_SequenceEstimator):
-    """A tag for each word of a sequence; `y` is a list of tags for each, or tags with spaces."""
+    """Tags each word of a sequence; `y` holds lists of tags, or strings of tags with spaces."""
 
     target_kind = "tags"
 
@@ -171,7 +171,7 @@ class SequenceTagger(_SequenceEstimator):
         return tags
 
     def score(self, X: Any, y: Any) -> float:
-        """The share of tags that are right."""
+        """Tag accuracy."""
         expected = [str(_plain(each)).split() for each in y]
         pairs = [
             (one, other)
@@ -182,17 +182,19 @@ class SequenceTagger(_SequenceEstimator):
 
 
 class SequenceTransducer(_SequenceEstimator):
-    """A text for each sequence: translation, inflection, pronunciation, dates."""
+    """Maps sequences to texts: translation, inflection, pronunciation, dates."""
 
     target_kind = "text"
 
     def score(self, X: Any, y: Any) -> float:
-        """The share of outputs that are exactly right."""
+        """The share of exact matches."""
         return float(np.mean([one == other for one, other in zip(self.predict(X), y, strict=True)]))
 
 
 class SequenceForecaster(_SequenceEstimator):
-    """The next `horizon` steps of a series, whose rows are those of `X` or `y`, oldest first."""
+    """Forecasts the next `horizon` steps of a series, given as the rows of `X` or `y`, oldest
+    first.
+    """
 
     target_kind = "series"
 
@@ -209,7 +211,7 @@ class SequenceForecaster(_SequenceEstimator):
         self.horizon = horizon
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn to forecast the columns of `X` from its past; `y` is not needed."""
+        """Train to forecast the columns of `X` from their past; `y` is not needed."""
         options = merge({"target": {"horizon": self.horizon}}, self.options or {})
         self._train(_series(X), None, source="all:series", target="all:series", options=options)
         return self
@@ -227,7 +229,7 @@ class SequenceForecaster(_SequenceEstimator):
 
 
 def _own_folder(owner: object) -> Path:
-    """A place for a run that goes when its owner does."""
+    """A temporary run directory, deleted with its owner."""
     folder = mkdtemp(prefix="seqloom-")
     finalize(owner, rmtree, folder, ignore_errors=True)
     return Path(folder) / "run"
@@ -242,14 +244,14 @@ def _inputs(given: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A target as a text or a number; tags in a list are parted by spaces."""
+    """A target as a text or a number; a list of tags is joined with spaces."""
     if isinstance(value, list | tuple | np.ndarray):
         return " ".join(map(str, value))
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _series(given: Any) -> Any:
-    """A table of another library as it is; an array as columns that are called by number."""
+    """A table unchanged; an array as a table whose columns are named by number."""
     if isinstance(given, ArrowStream):
         return given
     table = np.asarray(given, np.float64).reshape(len(given), -1)

@@ -1,4 +1,4 @@
-"""How well a finished model does on a data set."""
+"""Evaluate a model on a data set: metrics, scores of pairs, search errors."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,10 +33,10 @@ def evaluate(
     search: Search | None = None,
     lowercase: bool = False,
 ) -> EvaluationResult:
-    """The metrics of a model, or of the run in a directory, that fit the target field, each with a
+    """Measure a model, or the run in a directory, by the metrics that fit its target, each with a
     95 % bootstrap interval.
 
-    ConfigError where a search or `lowercase` is asked of a model that writes nothing for its data.
+    ConfigError if `search` or `lowercase` is given and the model does not write text.
     """
     model = load(model) if isinstance(model, str | Path) else model
     task, reading = task_of(model.config), (options or {}).get("data", {})
@@ -47,15 +47,15 @@ def evaluate(
 
 
 GROUP = 2_048  # rows scored together
-MIN_LOG_PROBABILITY = -700.0  # a mean of which there is a perplexity: exp(709) is the last in float
+MIN_LOG_PROBABILITY = -700.0  # lowest mean with a finite perplexity: exp(709) is the largest float
 
 
 def score_rows(
     model: Predictor, data: Data, *, options: Mapping[str, Any] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """For each row its log-probability and that of each of its tokens, in a stream.
+    """Yield the log-probability of each row and of each of its tokens.
 
-    Values are plain; those that JSON cannot have are None.
+    Values are plain; those that JSON cannot represent are None.
     """
     rows = task_of(model.config).data_rows(model, data, options, Report())
     size = None if model.is_stream else GROUP  # one text is one group
@@ -74,56 +74,56 @@ def score_rows(
 
 
 def _perplexity(scored: ScoredOutput) -> float | None:
-    """That of one row; None where it is beyond all numbers, or nearly so."""
+    """The perplexity of a row; None if it overflows."""
     mean = scored.log_probability / len(scored.tokens)
     return math.exp(-mean) if mean >= MIN_LOG_PROBABILITY else None
 
 
-SAME = 1e-4  # log-probabilities closer than this are equal in single precision
+SAME = 1e-4  # tolerance for equal log-probabilities in single precision
 
 
 class Result(NamedTuple):
     """What a search found for a sentence."""
 
     score: float
-    length: int  # tokens, `<end>` not counted
+    length: int  # in tokens, without `<end>`
     ended: bool
-    limited: bool = False  # a limit was hit before it was proved
+    limited: bool = False  # stopped by a limit before the optimum was proved
 
     @classmethod
     def of(cls, output: Output) -> "Result":
-        """What counts here of an output."""
+        """The result of an output."""
         ended = bool(output.tokens) and output.tokens[-1].text == SPECIAL_SYMBOLS[END]
         return cls(output.score, len(output.tokens) - ended, ended, output.stopped == "limit")
 
     @property
     def is_optimal(self) -> bool:
-        """Whether an exact search has shown that nothing is likelier."""
+        """Whether an exact search proved this the most probable output."""
         return self.ended and not self.limited
 
     def is_worse_than(self, best: "Result") -> bool:
-        """Whether a likelier output is known, or one that ends where this does not."""
+        """Whether `best` is more probable, or ends while this does not."""
         return best.ended and (not self.ended or best.score > self.score + SAME)
 
 
 @dataclass(frozen=True)
 class WidthErrors:
-    """How beams of one width did; every sentence is in one of the three counts."""
+    """Search errors of one beam width; each sentence is in one of the three counts."""
 
     width: int
-    optimal: int  # the proved optimum was found
-    missed: int  # a better output is known
-    undecided: int  # nothing better is known, but none is ruled out
+    optimal: int  # found the proved optimum
+    missed: int  # missed a better output
+    undecided: int  # no better output is known, but none is ruled out
 
 
 @dataclass(frozen=True)
 class SearchErrors:
-    """What beams of several widths missed, and what the proved optima are like."""
+    """Search errors of several beam widths, and properties of the proved optima."""
 
     rows: int
-    proved: int  # the optimum is known for so many
-    empty: int  # it has no token but `<end>`
-    shorter: int  # it has fewer tokens than the reference; the empty are among them
+    proved: int  # rows whose optimum is proved
+    empty: int  # proved optima that are empty
+    shorter: int  # shorter than the reference, including the empty ones
     widths: tuple[WidthErrors, ...]
 
     def as_dict(self) -> dict[str, Any]:
@@ -131,7 +131,7 @@ class SearchErrors:
         return asdict(self)
 
     def lines(self) -> list[str]:
-        """The same as a table for people."""
+        """The counts as a table of text."""
 
         def cell(count: int) -> str:
             share = f"({count / self.rows:.1%})" if self.rows else ""
@@ -159,7 +159,7 @@ def search_errors(
     search: Exact | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> SearchErrors:
-    """Beams of 1 to `widest` paths against the exact optimum, on every row of the data."""
+    """Compare beams of width 1 to `widest` with the exact optimum on every row of the data."""
     rows = list(task_of(model.config).data_rows(model, data, options, Report()))
     sources = [row.source for row in rows]
     optima = _results(model.stream_cells(sources, search=search or Exact()))
@@ -174,7 +174,7 @@ def search_errors(
 def compare(
     optima: Sequence[Result], beams: Mapping[int, Sequence[Result]], references: Sequence[int]
 ) -> SearchErrors:
-    """The counts, from what was found for each sentence and its reference's number of tokens."""
+    """Count search errors from each sentence's results and its reference's length."""
     lengths = [
         (best.length, reference)
         for best, reference in zip(optima, references, strict=True)

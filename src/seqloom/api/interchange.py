@@ -1,4 +1,4 @@
-"""A run handed to another runtime, which must then say the same; a model of others as a run."""
+"""Export a run to another runtime, checked for equal output; import a foreign model as a run."""
 
 import shutil
 from itertools import islice
@@ -19,17 +19,17 @@ from seqloom.store import RunDirectory
 
 __all__ = ["export", "import_run"]
 
-SENTENCES = 100  # inputs that both runtimes are given
-TOLERANCE = 1e-3  # largest difference of a log-probability that single precision explains
+SENTENCES = 100  # inputs on which both runtimes are compared
+TOLERANCE = 1e-3  # largest difference of log-probabilities in single precision
 
 
 def export(
     run: str | Path, output: str | Path, *, to: str = "ctranslate2", check: Path | None = None
 ) -> Agreement:
-    """Write a run's model for another runtime, and compare the two on some inputs.
+    """Export a run's model to another runtime, and compare the two on some inputs.
 
-    The inputs are the first lines of `check`, or else held-out rows of the run. Where the export
-    does not give the model's probabilities it is removed again, and that is an error.
+    The inputs are the first lines of `check`, or else held-out rows of the run. An export that
+    gives other probabilities is removed and raises an error.
     """
     runtime: Runtime = RUNTIMES.parts[to]()
     model, folder = load(run), Path(output)
@@ -47,7 +47,7 @@ def export(
 
 
 def _validation_sources(run: Path) -> list[np.ndarray]:
-    """Sources of held-out rows, spread over all of them, each ending in `<end>`."""
+    """Sources of evenly spaced held-out rows, each ending in `<end>`."""
     try:
         corpus = Corpus.open(RunDirectory(run).cache_directory / "valid")
     except RunError:
@@ -62,7 +62,7 @@ def _validation_sources(run: Path) -> list[np.ndarray]:
 
 
 def _read_inputs(model: Predictor, file: Path) -> list[np.ndarray]:
-    """The first lines of a file that are not blank, as the model reads them."""
+    """The first nonblank lines of a file, encoded."""
     lines = (cell for cell in InputFile(file, model.config.data).cells() if cell.strip())
     texts = list(islice(lines, SENTENCES))
     if not texts:
@@ -74,9 +74,9 @@ def _read_inputs(model: Predictor, file: Path) -> list[np.ndarray]:
 
 
 def import_run(folder: str | Path, run: str | Path) -> Path:
-    """Make a run of a Marian-type checkpoint as Hugging Face transformers saves it.
+    """Make a run from a Marian-type checkpoint of Hugging Face transformers.
 
-    It is used as any other, and fine-tuned with `train(..., base=run)`. Nothing is written where
+    Use it like any other run, or fine-tune it with `train(..., base=run)`. Nothing is written if
     the checkpoint cannot be read.
     """
     directory = RunDirectory(Path(run))

@@ -1,4 +1,4 @@
-"""A finished run, or several as one, ready for use."""
+"""Load the model of a run, or an ensemble of several."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -24,11 +24,11 @@ def load(
     precision: Precision | None = None,
     shortlist: bool | None = None,
 ) -> Predictor:
-    """The model of a run: the step that did best on held-out data, averaged if so configured.
+    """Load the model of a run: its best step on held-out data, averaged if so configured.
 
-    With `others`, runs of the same vocabularies, a model that averages what all of them think. It
-    decodes in the precision given ("float32" or "int8"), with or without a shortlist of symbols;
-    where nothing is said, as `optimize` has found to be best, or else in float32 and without.
+    With `others`, runs with the same vocabularies, it is an ensemble. `precision` ("float32" or
+    "int8") and `shortlist` default to what `optimize` chose, or else to float32 without a
+    shortlist.
     """
     choice = EngineChoice.parse(precision, shortlist)
     models = [_load(each, choice) for each in (run, *others)]
@@ -36,7 +36,7 @@ def load(
 
 
 def _load(run: str | Path, choice: EngineChoice) -> Predictor:
-    """The model of one run; of a form in bytes, without torch and the float32 weights."""
+    """Load one run; an optimized one without torch and without its float32 weights."""
     directory = RunDirectory(Path(run))
     config = load_config(directory)
     source, target = fields = load_fields(directory, config)
@@ -69,7 +69,7 @@ def load_text_predictor(
     precision: Precision | None = None,
     shortlist: bool | None = None,
 ) -> TextPredictor:
-    """The same for runs whose target is text; ConfigError for any other."""
+    """Load a model that writes text; ConfigError for any other target."""
     model = load(run, *others, precision=precision, shortlist=shortlist)
     writer = model.as_text_predictor()
     if writer is None:

@@ -1,4 +1,4 @@
-"""Training in a notebook: one output that is drawn anew while it goes, and stays when it ends."""
+"""Training progress in a notebook: one output that is updated and stays at the end."""
 
 import time
 from types import TracebackType
@@ -12,26 +12,26 @@ from seqloom.training import Update
 
 __all__ = ["Display", "NotebookProgress"]
 
-SECONDS = 0.5  # between two drawings, so that a fast training does not flood the notebook
-SHOWN = 12  # of the newest validations
+SECONDS = 0.5  # between two updates, so that a fast training does not flood the notebook
+SHOWN = 12  # shown of the newest validations
 
 
 class Display(Protocol):
-    """An output of a notebook that can be replaced."""
+    """A notebook output that can be updated in place."""
 
     def update(self, bundle: dict[str, str], *, raw: bool) -> None:
-        """Show this in its place: text by MIME type."""
+        """Replace the output: text by MIME type."""
         ...
 
 
 class NotebookProgress:
-    """A watcher that shows a bar, the held-out results so far and the newest examples."""
+    """An observer that shows a bar, the held-out results so far and the newest examples."""
 
     def __init__(self, display: Display) -> None:
         self.display = display
         self.figures = RunningFigures()
-        self.lines: list[str] = []  # that stay
-        self.message = "preparing"  # what is done before the first update
+        self.lines: list[str] = []  # messages, which stay
+        self.message = "preparing"  # before the first update
         self.results: list[tuple[str, str, str]] = []
         self.samples: list[ValidationSample] = []
         self.kind: Task[Any] | None = None
@@ -105,7 +105,7 @@ class NotebookProgress:
         return "\n".join([*self.lines, *rows, self.ended or self._state()])
 
     def _state(self) -> str:
-        """How far it is, in words."""
+        """Progress as a line of text."""
         if not self.updates:
             return self.message
         return f"update {self.step:,} of {self.updates:,} · {self.figures}"

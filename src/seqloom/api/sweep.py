@@ -1,7 +1,7 @@
-"""Successive halving: many settings for a while, the better ones for longer, the best to the end.
+"""Hyperparameter search by successive halving: train many settings briefly, the better ones longer.
 
-A trial is a run like any other. It rests at the end of each rung, and goes on exactly if it is
-among the best there. What a sweep knows is in its runs: begun again, it finds them and goes on.
+A trial is a run like any other. It pauses at the end of each rung and resumes exactly if it is
+among the best there. All state is in the runs, so a sweep that is started again resumes.
 """
 
 import json
@@ -39,7 +39,7 @@ __all__ = [
     "sweep",
 ]
 
-STARTUP_TRIALS = 5  # trials before results say where to look
+STARTUP_TRIALS = 5  # random trials before the sampler uses results
 
 TrialSetting = Mapping[str, Any]
 """A value for each option of a space."""
@@ -59,7 +59,9 @@ def check_sampler() -> None:
 def next_setting(
     space: SweepSpace, tried: Sequence[tuple[TrialSetting, float | None]], *, seed: int
 ) -> dict[str, Any]:
-    """What to try after these, each with its result, where larger is better and None has none."""
+    """Draw the next setting from earlier ones and their results (larger is better, None:
+    failed).
+    """
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.ERROR)
@@ -87,13 +89,13 @@ def assignments(setting: TrialSetting) -> list[str]:
 
 
 def _format_value(value: Any) -> str:
-    """A bare word as it is, and whatever else as TOML."""
+    """A bare word unquoted, anything else as TOML."""
     bare = isinstance(value, str) and value.isidentifier() and value not in ("true", "false")
     return value if bare else json.dumps(value)
 
 
 def _distribution(values: Choice | Range) -> "BaseDistribution":
-    """A choice is told by its position, since its values may be lists."""
+    """The optuna distribution; a choice is encoded by its index, as its values may be lists."""
     from optuna.distributions import (
         CategoricalDistribution,
         FloatDistribution,
@@ -112,7 +114,7 @@ def _encode_value(values: Choice | Range, value: Any) -> Any:
 
 
 def _decode_value(values: Choice | Range, drawn: Any) -> Any:
-    """The value that was drawn; a fraction has four digits, which is more than can matter."""
+    """The drawn value; fractions are rounded to four significant digits."""
     if isinstance(values, tuple):
         return values[drawn]
     if values.whole:
@@ -120,17 +122,17 @@ def _decode_value(values: Choice | Range, drawn: Any) -> Any:
     return min(max(float(f"{drawn:.4g}"), values.low), values.high)
 
 
-SEED = 1  # of the draws, where the options name none
+SEED = 1  # of the draws, unless the options name one
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One setting, the run that tries it, and how far it came."""
+    """One setting, its run, and the rungs it reached."""
 
     run: Path
     setting: TrialSetting
-    rungs: int = 0  # ends of rungs that it has reached
-    value: float | None = None  # best result there, larger is better; None if it failed
+    rungs: int = 0  # rungs completed
+    value: float | None = None  # best result so far, larger is better; None if it failed
     validations: tuple[Validation, ...] = ()
     failure: str = ""
 
@@ -142,7 +144,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class SweepResult:
-    """All trials, the best first: those that came further before those that did not."""
+    """All trials, the best first; those that reached a later rung come first."""
 
     space: SweepSpace
     trials: tuple[Trial, ...]
@@ -150,12 +152,12 @@ class SweepResult:
 
     @property
     def best(self) -> Trial:
-        """The trial that was best at the end of the last rung."""
+        """The best trial of the last rung."""
         return self.trials[0]
 
     @property
     def finalists(self) -> Comparison:
-        """Those that came to the last rung but one or further, side by side."""
+        """Compare the trials that reached at least the last rung but one."""
         enough = max(len(self.space.rungs) - 1, 1)
         found = [each.run for each in self.trials if each.rungs >= enough and each.validations]
         return compare(found)
@@ -171,10 +173,10 @@ def sweep(
     options: Mapping[str, Any] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> SweepResult:
-    """Try the settings of a space, a TOML file, by successive halving, with a run for each.
+    """Search the space declared in a TOML file by successive halving, with a run for each setting.
 
-    The runs are kept in the directory `run`; `options` hold for all of them. ConfigError if not a
-    single one can be trained.
+    The runs are kept in the directory `run`; `options` apply to all of them. ConfigError if none
+    can be trained.
     """
     check_sampler()
     if torchrun_environment() is not None:
@@ -213,7 +215,7 @@ class _Halving:
     trials: list[Trial] = field(default_factory=list)
 
     def save_space(self, file: Path) -> None:
-        """Put the space beside the trials; ConfigError where they were begun with another."""
+        """Save the space beside the trials; ConfigError if they were started with another."""
         kept = self.folder / "space.toml"
         if kept.exists():
             if load_sweep_space(kept) != self.space:
@@ -228,7 +230,7 @@ class _Halving:
             shutil.copyfile(file, kept)
 
     def options(self, trial: Trial) -> Mapping[str, Any]:
-        """What a trial is trained with: updates for all rungs, validated at the end of each."""
+        """The options of a trial: updates for all rungs, with a validation at the end of each."""
         rungs = self.space.rungs
         usual = {"validate_every": rungs[0][1], "patience": 0, "curves": False}
         chosen = merge({"training": usual}, self.common)
@@ -236,7 +238,7 @@ class _Halving:
         return merge(merge(chosen, length), parse_assignments(trial.assignments))
 
     def run_rungs(self, train_trial: Callable[[Trial, int], None]) -> tuple[Trial, ...]:
-        """All trials, the best first, after as many rungs as the space has."""
+        """Run all rungs; return the trials, the best first."""
         seed = self.common.get("seed", SEED)
         for rung, (count, updates) in enumerate(self.space.rungs, 1):
             self.tell(f"rung {rung} of {len(self.space.rungs)}: {count} to {updates:,} updates")
@@ -256,7 +258,7 @@ class _Halving:
     def _run_trial(
         self, trial: Trial, updates: int, train_trial: Callable[[Trial, int], None]
     ) -> Trial:
-        """The trial after so many updates, made now unless they were made before."""
+        """Train the trial up to so many updates, unless that is already done."""
         failure = _divergence(trial.run)
         try:
             if not failure and _progress(trial.run).step < updates:
@@ -279,20 +281,20 @@ class _Halving:
 
 
 def _rank(trial: Trial) -> tuple[bool, int, float, float]:
-    """The order from best to worst; among equals the one with the lower loss."""
+    """A sort key from best to worst; ties are broken by the lower loss."""
     loss = min((each.loss for each in trial.validations), default=0.0)
     return bool(trial.failure), -trial.rungs, -(trial.value or 0.0), loss
 
 
 def _progress(run: Path) -> Progress:
-    """How far a run has come; not at all, where there is none."""
+    """A run's progress; that of a new run if there is none."""
     directory = RunDirectory(run)
     latest = directory.latest_checkpoint() if directory.exists else None
     return Progress() if latest is None else Progress.from_dict(latest.progress())
 
 
 def _divergence(run: Path) -> str:
-    """Why a run's training diverged; empty where it did not."""
+    """Why training diverged; empty if it did not."""
     events = RunDirectory(run).events()
     return next((str(each.get("why")) for each in events if each.get("event") == "diverged"), "")
 
@@ -302,7 +304,7 @@ def _monitor(trial: Trial) -> Monitor:
 
 
 def _title(trial: Trial) -> str:
-    """What a trial's results are called."""
+    """The name of the monitored result."""
     name = next(iter(trial.validations[-1].scores), "metric")
     return f"held-out {name}" if _monitor(trial) == "metric" else "minus the held-out loss"
 

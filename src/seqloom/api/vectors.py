@@ -1,4 +1,4 @@
-"""Word vectors learnt from texts, by gensim's word2vec (S1.5)."""
+"""Train word vectors on texts with gensim's word2vec (S1.5)."""
 
 import logging
 from collections import Counter
@@ -19,13 +19,13 @@ from seqloom.tokenizers.normalization import normalize
 __all__ = ["KINDS", "Word2VecOptions", "WordCorpus", "learn_vectors"]
 
 KINDS = ("skip-gram", "cbow")
-LONGEST = 10_000  # words that gensim reads at a time
+LONGEST = 10_000  # words per batch of gensim
 Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True)
 class WordCorpus:
-    """The words of a column, text by text, read anew each time."""
+    """The words of a column, text by text; every iteration reads the file again."""
 
     data: Data
     config: DataConfig
@@ -34,15 +34,15 @@ class WordCorpus:
 
     @classmethod
     def of(cls, data: Data, column: str, *, skip_bad: bool = False) -> "WordCorpus":
-        """A column by name or position; a text file has only one."""
+        """Open a column by name or position; a text file has only one."""
         return cls(data, DataConfig(source="", target=column, skip_bad=skip_bad))
 
     def __iter__(self) -> Iterator[list[str]]:
-        """The words of each text, cut as a field of this unit cuts them."""
+        """Yield the words of each text, tokenized by the unit."""
         return self.texts(Report())
 
     def texts(self, report: Report) -> Iterator[list[str]]:
-        """The same, with what was read and left out put in the report."""
+        """Yield the words of each text; rows read and skipped are counted in the report."""
         cut = split_words if self.unit == "word" else split_symbols
         for row in read_rows(self.data, self.config, report):
             words = list(cut(normalize(row.target, form="NFC", lowercase=self.lowercase)))
@@ -52,21 +52,21 @@ class WordCorpus:
 
 @dataclass(frozen=True)
 class Word2VecOptions:
-    """How vectors are learnt."""
+    """Training options of word2vec."""
 
     kind: str = "skip-gram"
-    size: int = 100  # numbers in a vector
-    window: int = 5  # neighbours that count, on either side
-    least: int = 5  # times that a word comes, or it has no vector
-    negative: int = 5  # words drawn against each true one
+    size: int = 100  # dimensions of a vector
+    window: int = 5  # context words on either side
+    least: int = 5  # occurrences that a word needs to get a vector
+    negative: int = 5  # negative samples per positive one
     passes: int = 10
     seed: int = 1
 
 
 def learn_vectors(corpus: WordCorpus, learning: Word2VecOptions, tell: Tell) -> WordVectors:
-    """A vector for each word that comes often enough, the commonest first.
+    """Train a vector for each frequent word, the most frequent first.
 
-    The same texts, options and seed give the same vectors on one machine.
+    The result is deterministic for the same texts, options and seed on one machine.
     """
     if learning.kind not in KINDS:
         raise ConfigError(
@@ -99,7 +99,7 @@ def learn_vectors(corpus: WordCorpus, learning: Word2VecOptions, tell: Tell) -> 
         negative=learning.negative,
         epochs=learning.passes,
         seed=learning.seed,
-        workers=1,  # so that the order of updates is always the same
+        workers=1,  # one thread keeps the order of updates fixed
     )
     return WordVectors(tuple(model.wv.index_to_key), np.asarray(model.wv.vectors, np.float32))
 

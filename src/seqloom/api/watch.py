@@ -1,4 +1,4 @@
-"""A run that is being trained, seen from outside: its progress, and what its newest step does."""
+"""Monitor a run during training: its progress, and what its newest step does."""
 
 import threading
 from dataclasses import dataclass
@@ -19,21 +19,21 @@ from seqloom.tasks.task import read_network
 __all__ = ["REQUESTS", "RunMonitor", "StepInsight"]
 
 REQUESTS = ("save", "stop")
-ROWS = 20  # held-out rows among which a short one is chosen
-SATURATED = 0.9  # a gate above this is open, and below 1 minus this closed
-KEPT = 200  # steps whose insight is kept in memory
+ROWS = 20  # held-out rows from which a short one is chosen
+SATURATED = 0.9  # a gate above this is open; below 1 minus this, closed
+KEPT = 200  # steps whose insight is cached
 
 
 @dataclass(frozen=True)
 class StepInsight:
-    """What a step makes of one held-out input: pictures, and the gates of each recurrent unit."""
+    """A step on one held-out input: pictures, and statistics of each recurrent layer's gates."""
 
     source: str
     pictures: tuple[str, ...]  # SVG
     gates: tuple[dict[str, Any], ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, without the pictures themselves."""
+        """Plain values for JSON, without the pictures."""
         return {
             "source": self.source,
             "pictures": len(self.pictures),
@@ -42,7 +42,7 @@ class StepInsight:
 
 
 class RunMonitor:
-    """Reads a run directory while another process writes it; the run need not be there yet."""
+    """Reads a run directory while another process writes it; it need not exist yet."""
 
     def __init__(self, run: Path) -> None:
         self.directory = RunDirectory(run)
@@ -52,7 +52,7 @@ class RunMonitor:
         self._reading = threading.Lock()
 
     def state(self) -> dict[str, Any]:
-        """What is trained, and the steps that are saved."""
+        """The configuration of the run and its saved steps."""
         name = self.directory.path.resolve().name
         if not self.directory.exists:
             return {"name": name, "begun": False, "steps": []}
@@ -70,7 +70,7 @@ class RunMonitor:
         }
 
     def events(self, generation: int, after: int) -> dict[str, Any]:
-        """The events after the first `after`; all of them where the diary was begun anew."""
+        """The events after the first `after`; all of them if the file was rewritten."""
         with self._reading:
             self._tail.refresh()
             start = after if generation == self._tail.generation else 0
@@ -81,7 +81,7 @@ class RunMonitor:
             }
 
     def insight(self, step: int) -> StepInsight | None:
-        """What a saved step makes of a short held-out input; None where it is not saved."""
+        """The insight of a saved step; None if the step is not saved."""
         with self._computing:
             if step not in self._insights:
                 saved = self.directory.checkpoints() if self.directory.exists else []
@@ -94,7 +94,7 @@ class RunMonitor:
             return self._insights[step]
 
     def request(self, action: str) -> None:
-        """Ask whoever trains the run to save, or to save and stop."""
+        """Ask the training process to save, or to save and stop."""
         if action not in REQUESTS:
             raise ConfigError(f"no request {action!r}", remedy=f"ask for {' or '.join(REQUESTS)}")
         self.directory.leave_request(action)

@@ -1,4 +1,4 @@
-"""What stood between two tokens, counted: the baseline of a model that fills gaps in (S8)."""
+"""Bigram counts: the baseline of a model that fills blanks (S8)."""
 
 from dataclasses import dataclass
 from typing import Self
@@ -12,44 +12,45 @@ __all__ = ["Bigrams"]
 
 Ids = NDArray[np.int64]
 Values = NDArray[np.float64]
-PAIR_WEIGHT = 0.75  # weight of pairs, the rest is that of single tokens
+PAIR_WEIGHT = 0.75  # interpolation weight of bigrams; the rest is of unigrams
 
 
 @dataclass(frozen=True)
 class _Pairs:
-    """What stood beside each token on one side, and how often; sorted by the token."""
+    """Counts of the neighbours of each token on one side, sorted by token."""
 
-    starts: Ids  # of each token's stretch, and the end of the last
+    starts: Ids  # of each token's neighbours, and the end of the last
     others: Ids
     counts: Values
 
     @classmethod
     def of(cls, tokens: Ids, others: Ids, vocabulary: int) -> Self:
-        """Count what stands beside what."""
+        """Count the pairs of tokens and their neighbours."""
         keys, counts = np.unique(tokens * vocabulary + others, return_counts=True)
         starts = np.searchsorted(keys, np.arange(vocabulary + 1) * vocabulary)
         return cls(starts, keys % vocabulary, counts.astype(np.float64))
 
     def neighbours(self, token: int) -> tuple[Ids, Values]:
-        """The tokens beside this one, and how often each was."""
+        """The neighbours of a token, with their counts."""
         stretch = slice(self.starts[token], self.starts[token + 1])
         return self.others[stretch], self.counts[stretch]
 
 
 @dataclass(frozen=True)
 class Bigrams:
-    """The token w with the largest P(w | left) · P(right | w), where each is 0.75 times the share
-    of the pair and 0.25 times that of the token alone; a row begins and ends in `<end>`."""
+    """Predicts the token w with the largest P(w | left) · P(right | w), each interpolated with
+    weight 0.75 of the bigram and 0.25 of the unigram; a row begins and ends in `<end>`.
+    """
 
-    after: _Pairs  # what came after each token
+    after: _Pairs  # right neighbours of each token
     before: _Pairs
-    shares: Values  # of each token among all
+    shares: Values  # unigram probabilities
     counts: Values
     fillable: NDArray[np.bool_]
 
     @classmethod
     def learn(cls, tokens: NDArray[np.integer], fillable: NDArray[np.bool_]) -> Self:
-        """Count a text whose rows are closed; only what can be in a gap is ever guessed."""
+        """Count a text whose rows have `<end>`; only fillable tokens are ever predicted."""
         text = np.concatenate([[END], np.asarray(tokens, np.int64)])
         left, right, size = text[:-1], text[1:], len(fillable)
         counts = np.bincount(right, minlength=size).astype(np.float64)
@@ -57,7 +58,7 @@ class Bigrams:
         return cls(*pairs, counts / counts.sum(), counts, fillable)
 
     def guesses(self, tokens: Ids, positions: Ids) -> Ids:
-        """The likeliest token at each of these positions, from the two beside it."""
+        """The most probable token at each of these positions, given its two neighbours."""
         closed = np.concatenate([[END], tokens, [END]])
         found = [self._guess(int(closed[p]), int(closed[p + 2])) for p in positions]
         return np.array(found, np.int64)

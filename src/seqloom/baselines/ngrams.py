@@ -1,7 +1,7 @@
-"""What came after the last few tokens, counted: the baseline of a language model (S8).
+"""N-gram language model: the baseline of a language model (S8).
 
-Interpolated Kneser-Ney: the counts of an n-gram lose a discount, and what is lost goes to the
-n-grams one shorter, which count in how many contexts a token came rather than how often.
+Interpolated Kneser-Ney: the counts of an n-gram are discounted, and the freed mass goes to shorter
+n-grams, which count the distinct contexts of a token.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,14 @@ __all__ = ["NGrams", "last_tokens"]
 
 Ids = NDArray[np.int64]
 Values = NDArray[np.float64]
-UNSEEN = -1  # in place of the number of a context that was never seen
-MAX_TOKENS = 20_000_000  # tokens at most, so that counting takes no more than two gigabytes
+UNSEEN = -1  # index of an unknown context
+MAX_TOKENS = 20_000_000  # tokens counted at most, so that counting takes no more than two gigabytes
 
 
 def last_tokens(tokens: NDArray[np.integer]) -> tuple[NDArray[np.integer], str]:
-    """The tokens of a text that are counted, and what to add to the name of the baseline where
-    these are not all of them."""
+    """The tokens to count, at the end of a text, and a suffix for the baseline's name if the text
+    is longer.
+    """
     if len(tokens) <= MAX_TOKENS:
         return tokens, ""
     return tokens[-MAX_TOKENS:], f" of the last {MAX_TOKENS:,} tokens"
@@ -28,17 +29,17 @@ def last_tokens(tokens: NDArray[np.integer]) -> tuple[NDArray[np.integer], str]:
 
 @dataclass(frozen=True)
 class _Order:
-    """The n-grams of one length: a context of n - 1 tokens, and the token after it."""
+    """The n-grams of one order: a context of n - 1 tokens, and the next token."""
 
-    keys: Ids  # context × vocabulary + token, sorted; an n-gram's number is its place here
+    keys: Ids  # context × vocabulary + token, sorted; an n-gram's index is its position
     counts: Values
-    totals: Values  # of all n-grams with a context, by the context's number
+    totals: Values  # total count of each context
     kinds: Values  # how many different ones
     discount: float
 
     @classmethod
     def of(cls, keys: Ids, counts: Values, contexts: int, vocabulary: int) -> Self:
-        """From n-grams and what each counts."""
+        """Build from n-grams and their counts."""
         context = keys // vocabulary
         once, twice = ((counts == number).sum() for number in (1, 2))
         discount = float(once / (once + 2 * twice)) if once and twice else 0.5
@@ -49,13 +50,15 @@ class _Order:
         return cls(keys, counts, totals, kinds, discount)
 
     def find(self, contexts: Ids, tokens: Ids, vocabulary: int) -> Ids:
-        """The numbers of these n-grams."""
+        """The indices of these n-grams."""
         keys = np.where(contexts == UNSEEN, UNSEEN, contexts * vocabulary + tokens)
         places = np.searchsorted(self.keys, keys).clip(max=len(self.keys) - 1)
         return np.where(self.keys[places] == keys, places, UNSEEN)
 
     def probabilities(self, contexts: Ids, found: Ids, shorter: Values) -> Values:
-        """Of tokens after contexts, given what shorter contexts say."""
+        """The probabilities of tokens given contexts, interpolated with those of shorter
+        contexts.
+        """
         seen = contexts != UNSEEN
         totals = np.where(seen, self.totals[contexts], 0.0)
         known = totals > 0
@@ -67,7 +70,7 @@ class _Order:
 
 
 class NGrams:
-    """The n-grams of a text up to a length."""
+    """An n-gram language model, interpolated up to an order."""
 
     def __init__(self, orders: list[_Order], vocabulary: int) -> None:
         """Use `learn`."""
@@ -76,9 +79,9 @@ class NGrams:
 
     @classmethod
     def learn(cls, tokens: NDArray[np.integer], *, order: int, vocabulary: int) -> Self:
-        """Count the n-grams of up to `order` tokens in a text over so many symbols."""
+        """Count the n-grams of up to `order` tokens in a text over a vocabulary of this size."""
         text = np.asarray(tokens, np.int64)
-        contexts = np.zeros(len(text), np.int64)  # the number of what stands before each token
+        contexts = np.zeros(len(text), np.int64)  # index of the context of each token
         size, orders = 1, []
         keys, numbers, counts = _count_keys(contexts * vocabulary + text)
         for length in range(1, min(order, len(text))):
@@ -92,7 +95,7 @@ class NGrams:
         return cls(orders, vocabulary)
 
     def log_probabilities(self, tokens: NDArray[np.integer]) -> Values:
-        """Of each token of a text after those before it."""
+        """The log-probability of each token of a text given the preceding ones."""
         text = np.asarray(tokens, np.int64)
         found = np.full(len(text), 1.0 / self._vocabulary)
         contexts = np.zeros(len(text), np.int64)
@@ -105,6 +108,6 @@ class NGrams:
 
 
 def _count_keys(keys: Ids) -> tuple[Ids, Ids, Values]:
-    """Different keys in order, the number of each given one, and how often each comes."""
+    """Distinct keys in order, the index of each given key, and their counts."""
     found, numbers, counts = np.unique(keys, return_inverse=True, return_counts=True)
     return found, numbers, counts.astype(np.float64)

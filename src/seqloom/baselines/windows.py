@@ -1,5 +1,6 @@
-"""Ridge regression on concatenated one-hot vectors: of the tokens around each, or of the first
-tokens of a text (S8)."""
+"""Ridge regression on concatenated one-hot vectors: of the tokens around each position, or of the
+first tokens of a text (S8).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +11,9 @@ from numpy.typing import NDArray
 
 __all__ = ["ConcatenatedWindows", "beginnings", "windows_around"]
 
-OUTSIDE = 0  # stands where there is no token, as padding does
-STEPS = 100  # of the solver at most
-ACCURACY = 1e-6  # share of the squared residual at which it stops
+OUTSIDE = 0  # in place of a token beyond the row, like padding
+STEPS = 100  # solver iterations at most
+ACCURACY = 1e-6  # share of the squared residual at which the solver stops
 TINY = np.finfo(np.float32).tiny
 
 Ids = NDArray[np.int64]
@@ -20,7 +21,7 @@ Values = NDArray[np.float32]
 
 
 def windows_around(rows: Sequence[Ids], reach: int) -> Ids:
-    """For each token of each row those from `reach` before it to `reach` after it: (N, C)."""
+    """The window of each token, from `reach` before it to `reach` after it: (N, C)."""
     outside = np.full(reach, OUTSIDE, np.int64)
     found = [
         np.lib.stride_tricks.sliding_window_view(
@@ -49,12 +50,14 @@ class ConcatenatedWindows:
 
     @property
     def width(self) -> int:
-        """Numbers in a row."""
+        """The number of columns."""
         return int(self.tokens.shape[1]) * self.vocabulary + 1
 
     @cached_property
     def _columns(self) -> list[tuple[Ids, Ids, Ids]]:
-        """For each place of a window the order of its tokens, where each begins, and its column."""
+        """For each place of a window: the order of its tokens, where each one begins, and its
+        column.
+        """
         found = []
         for place, tokens in enumerate(self.tokens.T):
             order = np.argsort(tokens, kind="stable")
@@ -63,14 +66,14 @@ class ConcatenatedWindows:
         return found
 
     def multiply(self, weights: Values) -> Values:
-        """The matrix times another (F, K)."""
+        """Multiply the matrix by another (F, K)."""
         product: Values = np.repeat(weights[-1:], len(self.tokens), axis=0)
         for place, tokens in enumerate(self.tokens.T):
             product += weights[tokens + place * self.vocabulary]
         return product
 
     def multiply_transposed(self, values: Values) -> Values:
-        """The matrix, transposed, times another (N, K)."""
+        """Multiply the transposed matrix by another (N, K)."""
         product = np.zeros((self.width, values.shape[1]), np.float32)
         for order, starts, columns in self._columns:
             product[columns] = np.add.reduceat(values[order], starts, axis=0)
@@ -79,7 +82,8 @@ class ConcatenatedWindows:
 
     def solve_ridge(self, targets: Values) -> Values:
         """The weights w (F, K) with the least Σ (x·w − y)² + w² for each of K columns of targets,
-        by conjugate gradients, preconditioned by how often each feature comes."""
+        by conjugate gradients with feature counts as preconditioner.
+        """
         ones = np.ones((len(self.tokens), 1), np.float32)
         scale: Values = np.float32(1) / (1 + self.multiply_transposed(ones))
         weights = np.zeros((self.width, targets.shape[1]), np.float32)

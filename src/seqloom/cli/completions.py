@@ -1,4 +1,4 @@
-"""What a shell is offered for a word that is being typed."""
+"""Shell completion."""
 
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
@@ -8,7 +8,7 @@ __all__ = ["complete_model", "complete_option", "complete_run", "starting_so"]
 
 
 def complete_run(incomplete: str) -> list[str]:
-    """Directories of runs whose paths begin so, at most two levels further down."""
+    """Directories of runs whose paths start with this text, at most two levels deeper."""
     found = chain(_directories(incomplete + "*"), _directories(incomplete + "*/*"))
     return sorted({path for path in found if Path(path, "config.toml").is_file()})
 
@@ -20,21 +20,21 @@ def _directories(pattern: str) -> Iterator[str]:
 
 
 def complete_option(incomplete: str) -> list[str]:
-    """Names of options that begin so, each with the `=` that `--set` needs."""
+    """Names of options that start with this text, each with the `=` that `--set` needs."""
     from seqloom.config import option_rows
 
     return [f"{row.name}=" for row in option_rows() if row.name.startswith(incomplete)]
 
 
 def complete_model(incomplete: str) -> list[str]:
-    """Kinds of models whose names begin so."""
+    """Presets whose names start with this text."""
     from seqloom.config.columns.options import PRESETS
 
     return starting_so(PRESETS)(incomplete)
 
 
 def starting_so(names: Sequence[str]) -> Callable[[str], list[str]]:
-    """What completes a word to one of these names."""
+    """A completion function for these names."""
 
     def complete(incomplete: str) -> list[str]:
         return [name for name in names if name.startswith(incomplete)]

@@ -1,4 +1,4 @@
-"""How far a long list of lines has come: a bar on a terminal, elsewhere a line a minute."""
+"""Progress over a long list of lines: a bar on a terminal, elsewhere a line per minute."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ CHUNK = 1 << 20
 
 
 def count_lines(path: Path) -> int:
-    """The lines of a plain file, the last with or without its newline."""
+    """Count the lines of a plain file, the last with or without its newline."""
     count, last = 0, b"\n"
     with path.open("rb") as file:
         while chunk := file.read(CHUNK):
@@ -24,7 +24,7 @@ def count_lines(path: Path) -> int:
 
 
 class LineProgress:
-    """Shows on standard error how many lines are done and how long the rest will take."""
+    """Shows on standard error how many lines are done and the time left."""
 
     def __init__(self, path: Path | None) -> None:
         from rich.console import Console
@@ -59,7 +59,7 @@ class LineProgress:
         self._bar.stop()
 
     def follow(self, lines: Iterable[str]) -> Iterator[str]:
-        """The lines, counted as they come."""
+        """Yield the lines, counting them."""
         every = LINE_EVERY if self._bar.disable else REDRAWN_EVERY
         for count, line in enumerate(lines, 1):
             yield line

@@ -1,8 +1,8 @@
-"""Options that belong together as one dataclass, and commands that take such groups.
+"""Groups of options as dataclasses, and commands that take such groups.
 
 A command names the groups it takes as keyword arguments; on the command line it has an option for
-each of their fields. Groups whose options depend on what is registered are asked for them when the
-command is used, after `--import`.
+each of their fields. Groups whose options depend on registered parts are expanded when the command
+runs, after `--import`.
 """
 
 import inspect
@@ -18,13 +18,13 @@ from seqloom.cli.unknown_options import HelpfulCommand
 
 __all__ = ["LateCommand", "OptionGroup", "add_command"]
 
-COMPLETE = "__complete_command__"  # names what makes a function with the options known late
+COMPLETE = "__complete_command__"  # the attribute with the factory of late options
 
 
 class OptionGroup:
     """A dataclass whose fields are options: each annotated with a `typer.Option`."""
 
-    is_late: ClassVar[bool] = False  # the options are known only when the command is used
+    is_late: ClassVar[bool] = False  # whether the options are known only when the command runs
 
     @classmethod
     def parameters(cls) -> list[inspect.Parameter]:
@@ -41,12 +41,12 @@ class OptionGroup:
 
     @classmethod
     def from_values(cls, values: Mapping[str, Any]) -> "OptionGroup":
-        """The group with the values that the command line gives its parameters."""
+        """Build the group from the values of its parameters."""
         return cls(**values)
 
 
 def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
-    """Offer a function as a command, with an option for each field of the groups it takes."""
+    """Register a function as a command, with an option for each field of its option groups."""
     if any(group.is_late for group in _groups(command).values()):
         expanded = _expand(command, late=False)
         setattr(expanded, COMPLETE, lambda: _expand(command, late=True))
@@ -56,7 +56,7 @@ def add_command(app: typer.Typer, command: Callable[..., None]) -> None:
 
 
 class LateCommand(TyperCommand):
-    """A command that learns its options when it is used, so that listing it costs nothing."""
+    """A command whose options are built when it runs, so that listing it costs nothing."""
 
     def complete(self) -> Any:
         """The command with all its options."""
@@ -65,7 +65,7 @@ class LateCommand(TyperCommand):
         return typer.main.get_command(single)
 
     def make_context(self, *arguments: Any, **options: Any) -> Any:
-        """The context of the complete command, which then runs in place of this one."""
+        """Make the context of the complete command, which then runs in place of this one."""
         return self.complete().make_context(*arguments, **options)
 
 
@@ -79,7 +79,7 @@ def _groups(command: Callable[..., None]) -> dict[str, type[OptionGroup]]:
 
 
 def _expand(command: Callable[..., None], *, late: bool) -> Callable[..., None]:
-    """The command with the options of its groups; those known late only if asked for."""
+    """The command with the options of its groups; late ones only if `late`."""
     groups = _groups(command)
     hints = get_type_hints(command, include_extras=True)
     own, given = list[inspect.Parameter](), dict[str, list[str]]()

@@ -1,4 +1,4 @@
-"""The headings under which help groups the options of a command."""
+"""Headings that group options in the help of a command."""
 
 __all__ = ["DATA", "DOCUMENT", "MACHINE", "MODEL", "OUTPUT", "SEARCH", "TOLD", "VIEW"]
 

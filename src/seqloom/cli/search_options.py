@@ -1,4 +1,4 @@
-"""The options of every registered search, and the search that a command line asks for."""
+"""Options of all registered searches, and the search that a command line selects."""
 
 import inspect
 from collections.abc import Mapping
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["SearchOptions"]
 
-PREFIX = "search_"  # of parameters, whose names must not be those of other options
-FALLBACK = "beam"  # the search that options are of where none is named
+PREFIX = "search_"  # prefix that keeps parameter names apart from other options
+FALLBACK = "beam"  # the search that options belong to unless one is named
 
 
 @dataclass(frozen=True)
 class SearchOptions(OptionGroup):
-    """What is said about the search; what is not is left to the search, or to the run."""
+    """The given search options; the others have the search's or the run's defaults."""
 
     is_late: ClassVar[bool] = True
 
@@ -57,18 +57,18 @@ class SearchOptions(OptionGroup):
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is said."""
+        """Whether no search option is given."""
         return self.kind is None and not self.given
 
     @property
     def returns_all(self) -> bool:
-        """Whether the search gives several outputs however few are wanted."""
+        """Whether the search returns several outputs even if one is requested."""
         from seqloom.config.searches import SEARCHES
 
         return self.kind in SEARCHES and SEARCHES.options_of(str(self.kind)).returns_all
 
     def search(self, config: "SearchConfig", *, n_best: int = 1) -> "Search | None":
-        """The search asked for, fit for so many outputs; None leaves it to the run."""
+        """The selected search for so many outputs; None leaves it to the run."""
         if self.is_silent:
             return None
         from seqloom.config.searches import SEARCHES
@@ -93,7 +93,7 @@ class SearchOptions(OptionGroup):
 
 
 def _flags() -> "dict[str, dict[str, PartOption]]":
-    """Every flag, with the searches that have it and what it is to each."""
+    """Each flag, with the searches that have it and its option in each."""
     from seqloom.config.searches import SEARCHES
 
     found: dict[str, dict[str, PartOption]] = {}
@@ -104,7 +104,9 @@ def _flags() -> "dict[str, dict[str, PartOption]]":
 
 
 def _flag_parameter(flag: str, users: "Mapping[str, PartOption]") -> inspect.Parameter:
-    """One option for all searches that have it; the searches check what is not a whole number."""
+    """One parameter for all searches with this flag; the searches check values that are not whole
+    numbers.
+    """
     first, *_ = users.values()
     bounds = [each.ge for each in users.values() if each.ge is not None]
     least = int(min(bounds)) if bounds and first.type is int else None

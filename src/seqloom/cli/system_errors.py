@@ -1,4 +1,4 @@
-"""What the operating system refuses, as errors that a user can do something about."""
+"""Errors of the operating system as errors with a remedy."""
 
 import errno
 import re
@@ -15,7 +15,7 @@ THREADS = re.compile(r"can't start new thread|Resource temporarily unavailable")
 
 
 def system_error(error: BaseException) -> SeqloomError | None:
-    """The error in our words; None where it is not the system's but a fault of ours."""
+    """The matching user error; None if the exception is a bug."""
     number = error.errno if isinstance(error, OSError) else None
     text = str(error)
     if number in FULL:

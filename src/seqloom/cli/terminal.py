@@ -1,4 +1,4 @@
-"""Behave as a Unix command: pipes, lost logs, full disks, and one line for each output."""
+"""Behave as a Unix filter: closed pipes, lost logs, full disks, escaped newlines."""
 
 import os
 import signal
@@ -18,13 +18,13 @@ __all__ = [
 
 
 def behave_as_filter() -> None:
-    """End quietly, as other filters do, when whoever reads our output has gone."""
-    if hasattr(signal, "SIGPIPE"):  # Windows has none: there it ends as on a disk that is full
+    """End quietly, as other filters do, when the reader of the output has gone."""
+    if hasattr(signal, "SIGPIPE"):  # Windows has no SIGPIPE: there it ends as on a full disk
         signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 
 
 def discard_output(stream: TextIO) -> None:
-    """Send nowhere what a stream that cannot be written still holds, and all that follows."""
+    """Redirect a stream that cannot be written, with its buffer, to the null device."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())
@@ -32,13 +32,13 @@ def discard_output(stream: TextIO) -> None:
 
 
 class LogStream:
-    """Standard error that may be lost, as when a disk is full or its reader gone: work goes on."""
+    """A standard error stream that ignores write errors, so that work goes on."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write text, or lose it."""
+        """Write text; ignore errors."""
         try:
             return self._stream.write(text)
         except OSError:
@@ -46,7 +46,7 @@ class LogStream:
             return len(text)
 
     def flush(self) -> None:
-        """Write what is held back, or lose it."""
+        """Flush the buffer; ignore errors."""
         try:
             self._stream.flush()
         except OSError:
@@ -58,7 +58,7 @@ class LogStream:
 
 @contextmanager
 def tolerate_lost_log() -> Iterator[None]:
-    """Within the block no work ends because standard error cannot be written."""
+    """Ignore write errors on standard error within the block."""
     before = sys.stderr
     if before is not None:
         sys.stderr = cast(TextIO, LogStream(before))
@@ -69,7 +69,7 @@ def tolerate_lost_log() -> Iterator[None]:
 
 
 def print_hint(text: str) -> None:
-    """Print what a finished command says besides; it has done its work if that cannot be read."""
+    """Print a closing hint on standard error, ignoring write errors."""
     try:
         print(text, flush=True)
     except OSError:
@@ -77,10 +77,10 @@ def print_hint(text: str) -> None:
 
 
 def escape_newlines(text: str) -> str:
-    """The text with its line ends escaped."""
+    """Escape the line ends of a text."""
     return text.replace("\n", "\\n").replace("\r", "\\r")
 
 
 def unescape_newlines(line: str) -> str:
-    """The text whose line ends were escaped so."""
+    """Undo `escape_newlines`."""
     return line.replace("\\r", "\r").replace("\\n", "\n")

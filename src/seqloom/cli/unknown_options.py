@@ -1,4 +1,4 @@
-"""Commands that answer an option they do not have in one sentence."""
+"""Errors for unknown options, with a suggestion."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,13 +12,13 @@ __all__ = ["HelpfulCommand"]
 
 
 class HelpfulCommand(TyperCommand):
-    """A command that answers an unknown option with the one that does it here, or the nearest."""
+    """A command that answers an unknown option with its equivalent or the nearest name."""
 
     def parse_args(self, context: Any, arguments: list[str]) -> list[str]:
-        """Read the arguments; ConfigError at an option that there is not."""
+        """Parse the arguments; ConfigError at an unknown option."""
         try:
             return super().parse_args(context, arguments)
-        except Exception as error:  # Typer does not publish the class of this one
+        except Exception as error:  # Typer does not export the class of this exception
             name = getattr(error, "option_name", None)
             if name is None or not str(error.__class__.__name__).startswith("NoSuch"):
                 raise
@@ -30,7 +30,7 @@ class HelpfulCommand(TyperCommand):
             ) from None
 
     def _answer(self, name: str, near: Sequence[str]) -> Phrase:
-        """What to write instead, in this command or in the one that has it."""
+        """The remedy: an option of this command or of another one."""
         from seqloom.cli.wording import CommandWording
         from seqloom.foreign_options import answer_of
 

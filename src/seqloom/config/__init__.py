@@ -1,4 +1,4 @@
-"""Configuration: the list of options, their text forms, and the automatic choices."""
+"""Configuration: options, their text formats, and automatic choices."""
 
 from seqloom.config.architecture.attention import (
     ATTENTIONS,

@@ -1,7 +1,7 @@
-"""Between configuration and text: TOML, `--set a.b=c`, and errors that name the nearest key.
+"""Parse and write configurations: TOML, `--set a.b=c`, and errors that name the nearest key.
 
-Where a part is not built in, the text names the module that registered it, and reading checks that
-the module is there again.
+The text names the modules that registered user-defined parts; reading checks that they are
+registered.
 """
 
 import difflib
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def foreign_parts(section: Section) -> dict[str, dict[str, str]]:
-    """By family and by name, the module of each part of a configuration that is not built in."""
+    """The module of each user-defined part in a configuration, by family and name."""
     modules: dict[str, dict[str, str]] = {}
     chosen = list(_parts(section))
     companions = [
@@ -54,7 +54,7 @@ def foreign_parts(section: Section) -> dict[str, dict[str, str]]:
 
 
 def check_parts(modules: Any, *, place: str) -> None:
-    """ConfigError at the first recorded part that is not registered, naming the module it had."""
+    """ConfigError, naming the module, for the first recorded part that is not registered."""
     for family, members in _tables(modules, place):
         for kind, module in _tables(members, place):
             if family not in FAMILIES or kind not in FAMILIES[family]:
@@ -67,7 +67,7 @@ def check_parts(modules: Any, *, place: str) -> None:
 
 
 def _parts(section: Section) -> Iterator[tuple[Family[Any, Any], str]]:
-    """Every member of a family that a configuration chooses."""
+    """Yield every member of a family that a configuration chooses."""
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
         marks = (mark for mark in field.metadata if isinstance(mark, PartMark))
@@ -86,15 +86,15 @@ def _tables(table: Any, place: str) -> Iterator[tuple[str, Any]]:
 
 
 DEEPEST_NAME = 8
-MISSPELT = 0.92  # similarity from which on a name is a misspelt one rather than another toolkit's
-PARTS = "parts"  # the table with the modules of parts that are not built in
+MISSPELT = 0.92  # similarity above which a name counts as misspelt rather than another toolkit's
+PARTS = "parts"  # the table of modules of user-defined parts
 
 
 def parse(text: str, *, place: str) -> Overrides:
     """TOML text as nested tables; `place` is what errors call it.
 
-    Values of earlier releases get the names they have now. A part that the text needs, and that is
-    not registered, is a ConfigError.
+    Renamed values of earlier releases are updated. ConfigError for a part that is not
+    registered.
     """
     try:
         tables = tomllib.loads(text)
@@ -107,7 +107,9 @@ def parse(text: str, *, place: str) -> Overrides:
 
 
 def parse_assignments(assignments: Iterable[str]) -> Overrides:
-    """`["training.updates=500", ...]` as nested tables; a value is TOML, or else a bare string."""
+    """Parse `["training.updates=500", ...]` as nested tables; a value is TOML, or else a bare
+    string.
+    """
     overrides: Overrides = {}
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
@@ -124,7 +126,7 @@ def parse_assignments(assignments: Iterable[str]) -> Overrides:
 
 
 def validate(tables: Mapping[str, Any], *, place: str) -> Config:
-    """Nested tables as a Config, or one sentence that names the wrong key and what it may be."""
+    """Validate nested tables as a Config; ConfigError names the wrong key and its valid values."""
     try:
         return Config.model_validate(tables)
     except ValidationError as error:
@@ -132,13 +134,13 @@ def validate(tables: Mapping[str, Any], *, place: str) -> Config:
 
 
 def first_error(error: ValidationError, *, place: Place) -> ConfigError:
-    """What is wrong first, with the dotted name of where it is."""
+    """The first validation error, with its dotted name."""
     problem, remedy = _problem(error.errors()[0])
     return ConfigError(problem, place=place, remedy=remedy)
 
 
 def check_names(tables: Mapping[str, Any], *, place: str) -> None:
-    """ConfigError at the first name that is no option, before anything else is looked at."""
+    """ConfigError for the first name that is not an option."""
     known = set(names_and_sections())
     for name, _ in leaves(tables):
         if name not in known and not name.startswith(OPEN_TABLES):
@@ -149,8 +151,8 @@ def check_names(tables: Mapping[str, Any], *, place: str) -> None:
 def dump(config: Config) -> str:
     """The whole configuration as TOML; `validate(parse(...))` gives the same back.
 
-    A part that is not built in is recorded with the name of its module, which is never imported
-    from there.
+    User-defined parts are recorded with the names of their modules, which are never imported from
+    there.
     """
     tables = config.model_dump(mode="json")
     modules = foreign_parts(config)
@@ -158,7 +160,7 @@ def dump(config: Config) -> str:
 
 
 def load(path: Path) -> Overrides:
-    """The tables of a user's TOML file."""
+    """Load a user's TOML file as nested tables."""
     try:
         return parse(path.read_text(encoding="utf-8-sig"), place=str(path))
     except (OSError, UnicodeDecodeError) as error:
@@ -166,7 +168,7 @@ def load(path: Path) -> Overrides:
 
 
 def flatten(config: Config) -> dict[str, Any]:
-    """Every option of a configuration under its dotted name."""
+    """All options of a configuration by dotted name."""
     return dict(leaves(config.model_dump(mode="json")))
 
 
@@ -185,7 +187,7 @@ def _value(text: str) -> Any:
 
 
 def _problem(error: ErrorDetails) -> tuple[str, Phrase]:
-    """What is wrong, and what to do about it."""
+    """The problem and the remedy."""
     name = _format_name(error["loc"])
     match error["type"]:
         case "extra_forbidden":
@@ -210,7 +212,7 @@ _KINDS = {
 
 
 def _format_value(value: Any) -> str:
-    """What a user wrote, cut to size: it may be very long or very deep."""
+    """A user's value, shortened: it may be very long or very deep."""
     try:
         return reprlib.repr(value)
     except ValueError:
@@ -232,7 +234,9 @@ def _printable(name: str) -> str:
 
 
 def _no_such_option(name: str) -> tuple[str, Phrase]:
-    """The nearest whole name, what another toolkit's option is here, or the nearest last part."""
+    """The error for an unknown option: suggests the nearest name, or the equivalent of another
+    toolkit's option.
+    """
     problem = f"there is no option {name}"
     if name in names_and_sections():
         section = name.rpartition(".")[0]

@@ -1,4 +1,4 @@
-"""From rows of cells to rows of numbers within the limits, and what these depend on."""
+"""Encode rows of cells within the limits, and fingerprint the inputs of encoding."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -36,13 +36,13 @@ CHUNK = 1_000
 
 @dataclass(frozen=True)
 class Columns:
-    """The fields of the two columns, and the limits that a row of them is held to."""
+    """The fields of the two columns, and the limits of their rows."""
 
     source: Field
     target: Field
     config: DataConfig
-    held_out: bool = False  # whether rows are judged, so that labels may be new
-    recasing: Recasing | None = None  # rows that are learnt in another case too
+    held_out: bool = False  # whether for evaluation, where labels may be unseen
+    recasing: Recasing | None = None  # copies of rows in another case
 
     @property
     def is_aligned(self) -> bool:
@@ -51,19 +51,19 @@ class Columns:
 
     @property
     def is_stream(self) -> bool:
-        """Whether the targets of all rows are one text, which nothing closes."""
+        """Whether the targets of all rows are one continuous text without end symbols."""
         return self.config.lines == "stream"
 
 
 def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
-    """A hash of all that decides what a corpus holds: data, fields, options, and named parts.
+    """A hash of everything that determines a corpus: data, fields, options, and named parts.
 
-    `parts` are what the caller adds, such as which side of a split it is and the split's seed.
+    `parts` are added by the caller, such as the side of a split and its seed.
     """
     fields = columns.source.fingerprint, columns.target.fingerprint
     files = data_files(data)
     names = [path.name for path in files]
-    usual = {"columns": False, "arrays": False, "recased": 0.0}  # which older runs do not have
+    usual = {"columns": False, "arrays": False, "recased": 0.0}  # options that older runs lack
     exclude = {name for name, value in usual.items() if getattr(columns.config, name) == value}
     options = columns.config.model_dump_json(exclude=exclude)
     facts = (FORMAT, names, options, *fields, *parts, *data_shares(data))
@@ -76,7 +76,7 @@ def fingerprint(data: Data, columns: Columns, *parts: str | int) -> str:
 
 
 class EncodedRow(NamedTuple):
-    """One row as numbers."""
+    """A row as encoded numbers."""
 
     source: Values
     target: Values
@@ -87,9 +87,9 @@ class EncodedRow(NamedTuple):
 def encode_rows(
     rows: Iterable[Row], columns: Columns, report: Report
 ) -> Iterator[EncodedRow | Fault]:
-    """Rows as numbers, some hundreds of them in memory at a time; or what is wrong with each.
+    """Encode rows, some hundreds in memory at a time; yield a fault for an unusable one.
 
-    Files come one by one, so that the content that was looked at for faults is still at hand.
+    Files are encoded one by one, so that content read for validation is still cached.
     """
     stream = iter(rows)
     named = columns.source.reads_files or columns.target.reads_files
@@ -114,7 +114,7 @@ def encode_rows(
 def fit_pieces(
     row: Row, encoded: EncodedRow, columns: Columns, report: Report
 ) -> Iterator[EncodedRow | Fault]:
-    """The row within the limits, whole or in pieces, or what is wrong with it."""
+    """The row within the limits, whole or in pieces, or its fault."""
     fitting = fit_row(row, encoded.source, encoded.target, columns=columns)
     config = columns.config
     if isinstance(fitting, EncodedRow):
@@ -134,8 +134,7 @@ def fit_pieces(
 
 
 def _split_row(row: Row, encoded: EncodedRow, columns: Columns) -> Iterator[EncodedRow]:
-    """The pieces of a row that is too long; none where source and target cannot be split in
-    step."""
+    """Split a row that is too long; empty if source and target cannot be split in parallel."""
     config = columns.config
     if columns.is_aligned:
         most, start = min(config.max_source, config.max_target), 0
@@ -152,7 +151,7 @@ def _split_row(row: Row, encoded: EncodedRow, columns: Columns) -> Iterator[Enco
 
 
 def _recase_row(row: Row, columns: Columns, recasing: Recasing) -> Iterator[EncodedRow]:
-    """The other form of a row, if it is drawn and fits."""
+    """The recased copy of a row, if one is drawn and fits."""
     found = recasing.copy(row.source, row.target)
     if found is None:
         return
@@ -164,8 +163,7 @@ def _recase_row(row: Row, columns: Columns, recasing: Recasing) -> Iterator[Enco
 
 
 def _fault(row: Row, columns: Columns) -> Fault | None:
-    """What a field cannot take of a row, if anything; held-out rows may have labels that training
-    did not have."""
+    """The fault of a row that a field rejects, if any; validation rows may have unseen labels."""
     sides = (columns.source, row.source), (columns.target, row.target)
     for name, (field, cell) in zip(SIDES, sides, strict=True):
         wrong = field.fault(cell)
@@ -177,14 +175,14 @@ def _fault(row: Row, columns: Columns) -> Fault | None:
 
 
 def _count_unseen(row: Row, columns: Columns, report: Report) -> None:
-    """Count the labels of a held-out row that training did not have."""
+    """Count the unseen labels of a validation row."""
     if columns.held_out:
         report.unseen.update(columns.target.unseen(row.target))
         report.unseen_name = columns.target.config.kind.rstrip("s")
 
 
 def fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> EncodedRow | Fault:
-    """The row within the limits, or the fault of one that is too long or not aligned."""
+    """The row within the limits, or its fault if it is too long or not aligned."""
     lengths = len(source) - columns.source.closing, len(target) - columns.target.closing
     if columns.is_stream:
         return EncodedRow(source, target[: lengths[1]], row.place, row.weight)
@@ -208,9 +206,9 @@ def fit_row(row: Row, source: Values, target: Values, *, columns: Columns) -> En
 
 
 def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterator[Row]:
-    """Rows that both fields can take, aligned and within the limits where they have to be.
+    """Rows that both fields accept, aligned and within the limits where required.
 
-    Others are an error, or are left out and counted, as in training.
+    Others raise an error, or are dropped and counted, as in training.
     """
     for row in rows:
         fault = _fault(row, columns)
@@ -232,7 +230,7 @@ def usable_rows(rows: Iterable[Row], columns: Columns, report: Report) -> Iterat
 
 
 def drop_row(fault: Fault, config: DataConfig, report: Report) -> None:
-    """Count a row that cannot be used, or stop there, as the options say."""
+    """Count an unusable row, or raise its error, by the options."""
     overlong = fault.reason.is_length
     if not (config.overlong in ("drop", "split") if overlong else config.skip_bad):
         raise fault.final_error() if overlong else fault.error()

@@ -1,8 +1,8 @@
-"""Inputs of a finished model, read by the columns and in the format of its training data.
+"""Inputs for prediction, read by the columns and in the format of the training data.
 
-A table (TSV, CSV, JSONL, Parquet and so on, by the file's ending) gives the source columns of each
-row, or those of a window of rows. Any other file, and standard input, gives a line each; tabs in a
-line part its columns.
+A table (TSV, CSV, JSONL, Parquet and so on, by file extension) gives the source columns of each
+row, or of a window of rows. Any other file, and standard input, gives one input per line; tabs
+separate its columns.
 """
 
 from collections.abc import Callable, Iterator
@@ -33,24 +33,24 @@ TAB = "\t"
 
 @dataclass
 class InputFile:
-    """A file of inputs, or standard input where there is no path.
+    """A file of inputs, or standard input if there is no path.
 
-    An unreadable row is an error; given a report, it is counted there and comes out empty, so that
-    outputs still match inputs. `notice` is told once which columns are read.
+    An unreadable row is an error; with a report, it is counted there and becomes an empty input, so
+    that outputs still match inputs. `notice` is called once with the columns read.
     """
 
     path: Path | None
     config: DataConfig
     report: Report | None = None
     notice: Callable[[str], None] = lambda _: None
-    lines_before: int = 0  # of a header, once the first row is read
+    lines_before: int = 0  # lines of a header, once the first row is read
 
     def cells(self) -> Iterator[str]:
-        """The source cell of each row, empty where the row is blank."""
+        """The source cell of each row; empty for a blank row."""
         return (cell for cell, _ in self.pairs(targets=False))
 
     def pairs(self, *, targets: bool = True) -> Iterator[tuple[str, str | None]]:
-        """The same with the target beside each, where there is one and it is wanted."""
+        """The source cell and the target of each row, if there is one and it is requested."""
         records = self._table(targets=targets) if self._is_table else self._lines()
         for number, record in enumerate(records):
             if number == 0:
@@ -64,7 +64,7 @@ class InputFile:
         return not reader_of(self.path).is_plain_text
 
     def _table(self, *, targets: bool) -> Iterator[Record | Fault]:
-        """The source columns of each row of a table, and the target's where it is there."""
+        """The source columns of each row of a table, and the target's if present."""
         path = self.path or Path()
         self.notice(f"{path}: reading column {self.config.source} as the source")
         alone = self.config.model_copy(update={"target": "", "weight": ""})
@@ -75,7 +75,7 @@ class InputFile:
         return table_records(path, alone)
 
     def _has_target(self, path: Path, wanted: DataConfig) -> bool:
-        """Whether a table has the target's column too."""
+        """Whether a table has the target's column."""
         try:
             next(table_records(path, wanted), None)
         except DataError:
@@ -100,7 +100,7 @@ class InputFile:
 
     def _has_columns(self, line: str) -> bool:
         """Whether a line is a row of several columns rather than a bare input."""
-        whole = self.config.window > 0  # a line is a window
+        whole = self.config.window > 0  # each line is a window
         return TAB in line and bool(self.config.source) and bool(line.strip()) and not whole
 
     def _bare(self, line: str, place: FileLocation) -> Record | Fault:
@@ -112,8 +112,9 @@ class InputFile:
         return Fault(Reason.COLUMNS, place, problem, f"give {count} with tabs between them")
 
     def _split(self, line: str, place: FileLocation) -> Record | Fault:
-        """The source columns of a line: by their positions, or all of them in order; and after
-        them the target, where it has a position too."""
+        """The source columns of a line, by position or else all in order, then the target if it has
+        a position.
+        """
         cells = line.split(TAB)
         chosen = positions(self.config, len(cells))
         if chosen is None:
@@ -131,13 +132,13 @@ class InputFile:
         return resolve(apply_sound(record, self._join), self._take, self._refuse)
 
     def _take(self, record: Record) -> tuple[str, str | None]:
-        """An input, and the target that stands beside it."""
+        """An input with its target."""
         if self.report is not None:
             self.report.kept += 1
         return record.cells[0], record.cells[1] if len(record.cells) > 1 else None
 
     def _refuse(self, fault: Fault) -> tuple[str, str | None]:
-        """An empty input in place of one that cannot be used; blank lines are no fault."""
+        """An empty input for an unusable one; blank lines are not faults."""
         if fault.reason is not Reason.BLANK:
             if self.report is None:
                 raise fault.error()
@@ -145,13 +146,13 @@ class InputFile:
         return "", None
 
     def _join(self, record: Record) -> Record | Fault:
-        """The source as one cell, and the target after it where there is one."""
+        """Join the source columns into one cell, followed by the target if present."""
         count = 1 if self.config.window else len(self.config.source_columns)
         sources = source_record(Record(record.place, record.cells[:count]), self.config)
         return apply_sound(sources, lambda source: self._beside(source, record.cells[count:]))
 
     def _beside(self, source: Record, rest: list[str]) -> Record:
-        """The source with the other cells; a file that a table names lies beside the table."""
+        """The source with the other cells; a relative file name is resolved beside the table."""
         place, (cell,) = source
         if names_file(cell, self.config) and self._is_table:
             cell = str(Path(place.file).parent / cell.strip())
@@ -159,8 +160,9 @@ class InputFile:
 
 
 def positions(config: DataConfig, width: int) -> tuple[int, ...] | None:
-    """Where the source columns are in a row of so many cells without names, and the target after
-    them if it is there; None where that cannot be told."""
+    """The positions of the source columns in an unnamed row of this width, and of the target if
+    present; None if undetermined.
+    """
     columns = config.source_columns
     if all(column.isdecimal() for column in columns):
         wanted = ColumnSelection.of(config.model_copy(update={"target": "", "weight": ""}))

@@ -1,4 +1,4 @@
-"""Which tokens of a batch are left out and asked for: a function of (seed, step, row) alone."""
+"""Masked tokens of a batch, a function of (seed, step, row) alone."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -14,28 +14,28 @@ from seqloom.tokenizers.specials import BLANK, EMPTY
 
 __all__ = ["Masking"]
 
-VALIDATION_STEP = -1  # in place of a step
+VALIDATION_STEP = -1  # in place of a training step
 
 
 @dataclass(frozen=True, eq=False)
 class Masking:
-    """Draws gaps anew for every step and row, so no rank, batch mate or restart changes them.
+    """Draws a mask for every step and row, independent of ranks, batches and restarts.
 
-    Of the tokens drawn, some stay as they are or are replaced, as the configuration says; the
-    target keeps those that are asked for, and `<empty>` elsewhere, which costs nothing.
+    By configuration some masked tokens stay or are replaced; targets are the masked tokens, and
+    `<empty>` elsewhere, which has no loss.
     """
 
     config: BlanksConfig
-    fillable: NDArray[np.bool_]  # the ids that can be asked for
+    fillable: NDArray[np.bool_]  # ids that can be masked
     seed: int
 
     @property
     def all_positions(self) -> Self:
-        """The same where a position is never shown itself: all are asked for, and all are read."""
+        """The masking for models in which no position sees itself: all positions are predicted."""
         return replace(self, config=self.config.model_copy(update={"share": 1.0, "kept": 1.0}))
 
     def mask(self, batch: Batch, step: int = VALIDATION_STEP) -> Batch:
-        """A batch of whole texts with the gaps of this step."""
+        """Mask a batch of whole texts for this step."""
         source, target = batch.source.copy(), np.full_like(batch.target, EMPTY)
         for place, row in enumerate(batch.indices.tolist()):
             tokens = batch.target[place, : batch.target_lengths[place]]
@@ -45,7 +45,7 @@ class Masking:
         return batch._replace(source=source, target=target)
 
     def _mask_row(self, tokens: Indices, step: int, row: int) -> tuple[Indices, NDArray[np.int64]]:
-        """The positions of a row that are asked for, and what is read there."""
+        """The masked positions of a row, and the tokens read there."""
         generator = np.random.default_rng(key(self.seed, "gaps", step, row))
         known = np.flatnonzero(self.fillable[tokens])
         drawn = generator.random(len(known))

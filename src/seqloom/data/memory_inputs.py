@@ -1,7 +1,7 @@
-"""Inputs that are given in memory: texts, rows as tuples, objects with names, whole tables.
+"""Inputs in memory: texts, tuples, objects with names, tables.
 
-They are read as a file of the same rows would be. A bare text is an input where the source is one
-column and the text has no tab, which would part columns in a file.
+They are read like a file of the same rows. A bare text is an input if the source is one column and
+the text has no tab, which would separate columns in a file.
 """
 
 import json
@@ -30,8 +30,9 @@ PLACE = FileLocation("input", 1)
 
 
 def input_cells(inputs: Any, config: DataConfig) -> Iterator[str]:
-    """The source cell of each input: of an iterable of them, a file's path, or a table of columns
-    (Arrow, pandas, polars); InputError at the first that cannot be read."""
+    """The source cell of each input: from an iterable, a file's path, or a table of columns (Arrow,
+    pandas, polars); InputError at the first that is invalid.
+    """
     if isinstance(inputs, str):
         raise ConfigError("predict takes a list of texts", remedy="put the text in brackets")
     if isinstance(inputs, Path):
@@ -42,9 +43,9 @@ def input_cells(inputs: Any, config: DataConfig) -> Iterator[str]:
 
 
 def row_cell(given: MemoryInput, config: DataConfig, *, strict: bool = False) -> str:
-    """The source cell of one input; DataError, without a place, where it has none.
+    """The source cell of one input; DataError, without a location, if it has none.
 
-    Strictly, an object may have no other names than the columns of the run.
+    With `strict`, an object may have no keys other than the run's columns.
     """
     match given:
         case str():
@@ -69,13 +70,12 @@ def _cells(rows: Iterable[Any], config: DataConfig) -> Iterator[str]:
 
 
 def _arrow_rows(given: ArrowStream) -> Iterator[Any]:
-    """The rows of a table that another library holds, or the cells of a column, a batch of them
-    as Python values at a time."""
+    """The rows of another library's table, or the cells of its column, converted in batches."""
     import pyarrow  # type: ignore[import-untyped]
 
     try:
         batches = pyarrow.RecordBatchReader.from_stream(given)
-    except pyarrow.ArrowInvalid:  # a column, whose stream is still whole
+    except pyarrow.ArrowInvalid:  # a column, whose stream is intact
         batches = pyarrow.chunked_array(given).chunks
     for batch in batches:
         for start in range(0, len(batch), BATCH):
@@ -83,7 +83,7 @@ def _arrow_rows(given: ArrowStream) -> Iterator[Any]:
 
 
 def _text_cell(text: str, config: DataConfig) -> str:
-    """A bare text, or one whose tabs part the columns."""
+    """A bare text, or one whose tabs separate the columns."""
     if not config.source or not text.strip():
         return text
     if config.columns:
@@ -97,7 +97,7 @@ def _text_cell(text: str, config: DataConfig) -> str:
 
 
 def _number_cell(value: float | None, config: DataConfig) -> str:
-    """A number alone; tables have None, or NaN, for what is missing."""
+    """A single number; tables have None or NaN for a missing one."""
     if value is None or value != value:  # noqa: PLR0124
         raise DataError("the source is missing", remedy="fill it in, or leave it out")
     return _cell([config.source], [value], config)
@@ -120,7 +120,7 @@ def _columns_text(text: str, config: DataConfig) -> str:
 
 
 def _object_cell(row: Mapping[str, Any], config: DataConfig, *, strict: bool = False) -> str:
-    """An object: its values under the columns' names, or at their positions."""
+    """An object's values, by the columns' names or at their positions."""
     names = list(row)
     wanted = _sources_alone(config)
     named = [
@@ -138,7 +138,7 @@ def _object_cell(row: Mapping[str, Any], config: DataConfig, *, strict: bool = F
 
 
 def _row_cell(row: Sequence[Any], config: DataConfig) -> str:
-    """A tuple: its values at the columns' positions, or the source columns in order."""
+    """A tuple's values at the columns' positions, or the source columns in order."""
     chosen = positions(config, len(row))
     if chosen is None:
         raise _wrong_width(len(row), config)
@@ -147,7 +147,7 @@ def _row_cell(row: Sequence[Any], config: DataConfig) -> str:
 
 
 def _list_cell(given: Sequence[Any], config: DataConfig) -> str:
-    """A list: of turns, of columns, of steps, or the numbers of a vector."""
+    """A list of turns, of columns, of steps, or of the numbers of a vector."""
     if config.turns and all(isinstance(each, str) for each in given):
         return join_turns(given)
     if config.turns or config.arrays:
@@ -163,7 +163,7 @@ def _list_cell(given: Sequence[Any], config: DataConfig) -> str:
 
 
 def _cell(labels: list[str], values: list[Any], config: DataConfig) -> str:
-    """Values of any type as the cell that a file would have given."""
+    """Values of any type as the cell of an equivalent file."""
     record = text_record(PLACE, labels, values, _sources_alone(config))
     found = apply_sound(record, partial(source_record, config=config))
     return resolve(found, lambda sound: sound.cells[0], _refuse)
@@ -174,13 +174,13 @@ def _refuse(fault: Fault) -> NoReturn:
 
 
 def _sources_alone(config: DataConfig) -> ColumnSelection:
-    """The source columns; an input in memory is a whole window and not a row of one."""
+    """The source columns; an input in memory is a whole window."""
     alone = {"target": "", "weight": "", "window": 0}
     return ColumnSelection.of(config.model_copy(update=alone))
 
 
 def _wrong_width(count: int, config: DataConfig) -> DataError:
-    """What is wrong with a row of so many cells."""
+    """The error for a row of this width."""
     columns = config.source_columns
     some = f"{count} column{'s' * (count != 1)}"
     which = f"column{'s' * (len(columns) != 1)} {', '.join(columns)}"

@@ -1,4 +1,4 @@
-"""Rows in memory: tuples, texts alone, objects with names, tables, sources beside targets."""
+"""Rows in memory: tuples, texts, objects with names, tables, sources with targets."""
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -46,20 +46,20 @@ __all__ = [
 
 IN_MEMORY = "<pairs>"
 IN_TABLE = "<table>"
-HASHED = 65_536  # rows at a time in a hash, however a table is cut into chunks
+HASHED = 65_536  # rows per hash update, independent of a table's chunks
 
 Cell = str | float | Sequence[float] | Sequence[str] | Sequence[Sequence[float]] | NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
 class ArrowTable:
-    """A table in memory with named columns; it can be read as often as needed."""
+    """A table in memory with named columns, readable repeatedly."""
 
     table: Any  # pyarrow.Table
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, Any]) -> "ArrowTable":
-        """A table from lists of values by the columns' names."""
+        """Build a table from lists of values by column name."""
         import pyarrow  # type: ignore[import-untyped]
 
         try:
@@ -77,7 +77,7 @@ class ArrowTable:
 
     @property
     def names(self) -> list[str]:
-        """What its columns are called."""
+        """The names of its columns."""
         return list(self.table.column_names)
 
     def with_column(self, name: str, values: list[Any]) -> "ArrowTable":
@@ -92,7 +92,7 @@ class ArrowTable:
         return batch_records(chosen.to_batches(BATCH), indices, IN_TABLE, wanted)
 
     def text_records(self) -> Iterator[Record | Fault]:
-        """The columns' names, then every cell as text; a missing one is empty."""
+        """The column names, then every cell as text; a missing one is empty."""
         yield Record(FileLocation(IN_TABLE, 0), self.names)
         number = 0
         for batch in self.table.to_batches(BATCH):
@@ -101,7 +101,7 @@ class ArrowTable:
                 yield Record(FileLocation(IN_TABLE, number), list(map(_text, values)))
 
     def content_bytes(self) -> Iterator[bytes]:
-        """What tells its content from another's, whichever library holds it."""
+        """The table's content for hashing, independent of the library."""
         yield repr(self.names).encode("utf-8", "surrogatepass")
         for start in range(0, len(self), HASHED):
             part = self.table.slice(start, HASHED).combine_chunks()
@@ -116,10 +116,10 @@ DataLike = Data | Iterable[Any] | ArrowStream
 
 
 def as_data(given: DataLike) -> Data:
-    """What a user gives as data, in a form that can be read more than once.
+    """User data in a form that can be read repeatedly.
 
-    Tables of pandas, polars, pyarrow and others are read where they are; a mapping is read as
-    columns by name; what can be iterated over but once is kept as a list.
+    Tables of pandas, polars, pyarrow and others are read in place; a mapping is columns by name; an
+    iterator is converted to a list.
     """
     if isinstance(given, str | Path | list | ArrowTable):
         return given
@@ -127,7 +127,7 @@ def as_data(given: DataLike) -> Data:
         return _read_arrow(given)
     if isinstance(given, Mapping):
         return ArrowTable.of_columns(given)
-    if hasattr(given, "dtype") and hasattr(given, "tolist"):  # an array of numpy
+    if hasattr(given, "dtype") and hasattr(given, "tolist"):  # a numpy array
         return _array_rows(given)
     if hasattr(given, "__len__") and hasattr(given, "__getitem__"):
         return given  # type: ignore[return-value]  # rows that another library holds
@@ -141,7 +141,7 @@ def as_data(given: DataLike) -> Data:
 
 
 def join_targets(given: DataLike, targets: DataLike, name: str) -> Data:
-    """Sources and their targets, which lie apart, as rows; in a table `name` is the targets'."""
+    """Combine sources and separate targets into rows; in a table the target's column is `name`."""
     sources, column = as_data(given), as_data(targets)
     if isinstance(sources, str | Path) or isinstance(column, str | Path):
         raise ConfigError(
@@ -180,14 +180,14 @@ def memory_records(data: Data, wanted: ColumnSelection) -> Iterator[Record | Fau
 
 
 def has_names(data: Data) -> bool:
-    """Whether rows in memory have names for their columns."""
+    """Whether rows in memory have column names."""
     if isinstance(data, ArrowTable | str | Path):
         return isinstance(data, ArrowTable)
     return bool(len(data)) and isinstance(data[0], Mapping)
 
 
 def row_bytes(data: Data) -> Iterator[bytes]:
-    """What tells rows in memory from others; nothing for files."""
+    """The content of rows in memory for hashing; empty for files."""
     if isinstance(data, ArrowTable):
         yield from data.content_bytes()
     elif not isinstance(data, str | Path):
@@ -196,7 +196,7 @@ def row_bytes(data: Data) -> Iterator[bytes]:
 
 
 def _without_arrays(row: Any) -> Any:
-    """A row with the lists of its arrays, whose own text leaves numbers out."""
+    """A row with its arrays as lists, since the text of an array is abbreviated."""
     if isinstance(row, Mapping):
         return {name: plain_list(cell) for name, cell in row.items()}
     if isinstance(row, tuple | list):
@@ -206,9 +206,9 @@ def _without_arrays(row: Any) -> Any:
 
 
 def text_records(data: Data) -> Iterator[Record | Fault]:
-    """Every cell as text, a missing one as an empty one; of columns that have names, those first.
+    """Every cell as text, empty if missing; column names come first if there are any.
 
-    Rows in memory whose columns have none may start with a row of names, as a file may.
+    Unnamed rows in memory may start with a row of names, as in a file.
     """
     if isinstance(data, ArrowTable):
         yield from data.text_records()
@@ -223,12 +223,12 @@ def text_records(data: Data) -> Iterator[Record | Fault]:
 
 
 def describe_rows(data: Data) -> str:
-    """What errors call data in memory."""
+    """The name of in-memory data in errors."""
     return IN_TABLE if isinstance(data, ArrowTable) else IN_MEMORY
 
 
 def in_memory(file: str) -> bool:
-    """Whether a place is in memory rather than in a file."""
+    """Whether a location is in memory rather than in a file."""
     return file in (IN_MEMORY, IN_TABLE)
 
 
@@ -243,14 +243,14 @@ def _read_arrow(given: ArrowStream) -> ArrowTable | list[Any]:
 
 
 def _array_rows(array: Any) -> list[Any]:
-    """The rows of an array: texts alone, tuples of columns, or lists of numbers."""
+    """The rows of an array: texts, tuples of columns, or lists of numbers."""
     rows: list[Any] = array.tolist()
     several = getattr(array, "ndim", 1) > 1 and array.dtype.kind in "OUST"
     return [tuple(row) for row in rows] if several else rows
 
 
 def _only_column(data: Any) -> list[Any]:
-    """The values of a column that was given alone."""
+    """The values of a single column."""
     if isinstance(data, ArrowTable):
         if len(data.names) != 1:
             columns = f"{len(data.names)} columns"
@@ -266,7 +266,7 @@ def _with_target(row: Any, value: Any, name: str) -> Any:
 
 
 def _form(wanted: ColumnSelection) -> str:
-    """What a tuple should hold."""
+    """The expected content of a tuple."""
     names = (*("source",) * (wanted.texts - 1 - wanted.is_single_column), "target", "weight")
     return f"({', '.join(names[: _width(wanted)])})"
 
@@ -276,10 +276,10 @@ def _width(wanted: ColumnSelection) -> int:
 
 
 def _tuple_cells(row: Any, wanted: ColumnSelection) -> list[str] | None:
-    """The cells of a tuple, of which a text alone is one; None where it does not hold them.
+    """The cells of a tuple or a single text; None if it does not have the columns.
 
-    Pairs, or triples with a weight where one is wanted; targets alone where there is no source of
-    its own. Of longer tuples, and where columns are in another order, those at their positions.
+    Pairs, or triples with a weight if one is expected; targets alone if there is no source. Longer
+    tuples, and columns in another order, are read by position.
     """
     given = list(row) if isinstance(row, tuple | list) else [row]
     indices = _indices(wanted, len(given))
@@ -294,7 +294,7 @@ def _tuple_cells(row: Any, wanted: ColumnSelection) -> list[str] | None:
 
 
 def _indices(wanted: ColumnSelection, width: int) -> tuple[int, ...] | None:
-    """Where the wanted columns are in a tuple of so many cells; None where that cannot be told."""
+    """The indices of the columns in a tuple of this width; None if undetermined."""
     single = wanted.is_single_column
     in_order = (*(0,) * single, *range(_width(wanted)))
     positions = tuple(int(each) - 1 for each in wanted.columns if each.isdecimal())
@@ -305,7 +305,7 @@ def _indices(wanted: ColumnSelection, width: int) -> tuple[int, ...] | None:
 
 
 def _plain(value: Any) -> Any:
-    """A value of numpy, a tuple or a date as plain text, number or list; NaN is a missing value."""
+    """Convert a value of numpy, a tuple or a date to text, number or list; NaN is missing."""
     if isinstance(value, str | int | list | None):
         return value
     if isinstance(value, float):
@@ -318,7 +318,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(cell: object) -> str:
-    """A cell of a series as a file would have it."""
+    """A cell of a series, as in a file."""
     plain = _plain(cell)
     return plain if isinstance(plain, str) else "" if plain is None else repr(plain)
 
@@ -333,7 +333,7 @@ def _is_cell(value: object) -> bool:
 
 
 def _plain_column(column: Any) -> Any:
-    """A column in the one form of its kind, so that the same texts have the same bytes."""
+    """A column in a canonical type, so that equal texts have equal bytes."""
     from pyarrow import large_string, types
 
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type

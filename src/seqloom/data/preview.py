@@ -1,4 +1,4 @@
-"""The first rows of a table as they are in the file, with what is read of them."""
+"""The first rows of a table as written, with the columns that are read."""
 
 from dataclasses import dataclass
 from itertools import islice
@@ -15,22 +15,22 @@ from seqloom.readers.reader import ColumnSelection, Header
 __all__ = ["Preview", "preview"]
 
 ROWS = 200
-LONGEST = 30  # characters of a name
+LONGEST = 30  # characters of a column name
 
 
 @dataclass(frozen=True)
 class Preview:
-    """The first rows, whether the first of them names the columns, and which columns are read."""
+    """The first rows of a table, whether the first is a header, and which columns are read."""
 
     rows: list[list[str]]
     has_header: bool
     columns: tuple[int, ...]
     is_named: bool = False  # whether the format names its columns, and no row is here
-    note: str = ""  # what should be known of how the file is read
+    note: str = ""  # a note on how the file is read
 
     @property
     def unread(self) -> list[str]:
-        """The columns that are not read, by their names or else their positions."""
+        """The columns that are not read, by name or else by position."""
         names = self.rows[0]
         left = [place for place in range(len(names)) if place not in self.columns]
         if not self.has_header:
@@ -39,7 +39,7 @@ class Preview:
 
 
 def preview(data: Data, config: DataConfig) -> Preview | None:
-    """The first rows of a file that is a table; None for other data, or where it cannot be read."""
+    """Preview a table; None for other data, or if it is unreadable."""
     if not isinstance(data, str | Path):
         return None
     try:

@@ -1,7 +1,7 @@
-"""A table over time: one row a step, a column of times if there is one, columns of numbers.
+"""A time series: one row per step, an optional time column, and numeric columns.
 
-Strict by default: the first cell that is no number and the first gap in time are errors. With
-`data.skip_bad` they are counted and stay in the table as what no window may touch.
+Strict by default: the first cell that is not a number and the first gap in time are errors. With
+`data.skip_bad` they are counted, and no window includes them.
 """
 
 import math
@@ -45,7 +45,7 @@ ROW_NUMBER = "row"
 
 
 class SeriesColumns(NamedTuple):
-    """The columns of a series: what is forecast, what else is read, what is known ahead."""
+    """The columns of a series: forecast, otherwise observed, and known ahead."""
 
     targets: tuple[str, ...]
     others: tuple[str, ...]
@@ -60,18 +60,18 @@ class SeriesColumns(NamedTuple):
 
     @property
     def all(self) -> tuple[str, ...]:
-        """Each column once, in this order."""
+        """All columns without repetition, in this order."""
         return (*self.targets, *self.others, *self.known)
 
     @property
     def observation_width(self) -> int:
-        """How many of them are not known ahead."""
+        """The number of columns not known ahead."""
         return len(self.targets) + len(self.others)
 
 
 @dataclass(frozen=True)
 class SeriesTable:
-    """Rows in order of time. A row that cannot be used is not a number throughout."""
+    """Rows in order of time; an unusable row is NaN throughout."""
 
     file: str
     columns: SeriesColumns
@@ -79,15 +79,17 @@ class SeriesTable:
     time_name: str
     times: NDArray[np.float64]  # (N,)
     values: NDArray[np.float64]  # (N, C), in the order of `columns.all`
-    follows: NDArray[np.bool_]  # (N,): each row is one step after the one before
+    follows: NDArray[np.bool_]  # (N,): whether each row is one step after the previous one
     lines: NDArray[np.int64]  # (N,)
-    ahead: int = 0  # rows at the end of which only the known columns are filled
+    ahead: int = 0  # final rows with values in the known columns only
 
     def __len__(self) -> int:
         return len(self.times)
 
     def times_after(self, start: int, steps: int) -> tuple[str, ...]:
-        """So many times from row `start` on, as the table writes them; it may end before."""
+        """The times of `steps` steps from row `start` on, in the table's format; possibly beyond
+        its end.
+        """
         last = self.times[start - 1]
         return tuple(
             self.clock.write(last + number * self.clock.step) for number in range(1, steps + 1)
@@ -95,7 +97,7 @@ class SeriesTable:
 
     @property
     def usable(self) -> NDArray[np.bool_]:
-        """Rows that are whole."""
+        """A mask of complete rows."""
         return np.asarray(np.isfinite(self.values).all(axis=1))
 
 
@@ -107,9 +109,9 @@ def read_series(
     *,
     ahead: bool = False,
 ) -> SeriesTable:
-    """The table of a series, with the columns of a run, or with those that the options name.
+    """Read a series, with the columns of a run or of the options.
 
-    With `ahead`, rows at the end may lack what is not known ahead of time.
+    With `ahead`, final rows may lack the columns that are not known ahead.
     """
     records = _records(data, config)
     first, fault = next(split_faults(records), (None, None))
@@ -163,7 +165,7 @@ def _header(
 
 
 def _is_row(first: list[str], rows: list[Record | Fault]) -> bool:
-    """Whether a first line is a row: it has numbers, and above times a time."""
+    """Whether a first line is a row: it has numbers, and a time in the time column."""
     columns = zip(first, _head(first, rows), strict=True)
     return any(map(_is_number, first)) and not any(is_time_header(*column) for column in columns)
 
@@ -180,7 +182,7 @@ def _number(cell: str) -> float:
 
 
 def _time(names: list[str], rows: list[Record | Fault], config: DataConfig) -> int | None:
-    """Which column tells when: the one that is named, or that looks like it; perhaps none."""
+    """The time column: the named one, or one that is detected; None without one."""
     if config.time == NO_TIME:
         return None
     if config.time:
@@ -190,7 +192,7 @@ def _time(names: list[str], rows: list[Record | Fault], config: DataConfig) -> i
 
 
 def _head(names: list[str], rows: list[Record | Fault]) -> list[list[str]]:
-    """The first cells of each column, of rows that have them all."""
+    """The first cells of each column, from complete rows."""
     whole = (row.cells for row in sound_items(rows) if len(row.cells) == len(names))
     cells = list(islice(whole, HEAD))
     return [[row[number] for row in cells] for number in range(len(names))]
@@ -199,7 +201,7 @@ def _head(names: list[str], rows: list[Record | Fault]) -> list[list[str]]:
 def _resolve_columns(
     names: list[str], rows: list[Record | Fault], config: DataConfig, source: WindowConfig
 ) -> SeriesColumns:
-    """The columns that the options name; what is forecast is always read as well."""
+    """The columns selected by the options; forecast columns are always read too."""
     free = _default_columns(names, rows, config)
     known = _select_columns(source.known, names)
     targets = [
@@ -221,7 +223,7 @@ def _resolve_columns(
 
 
 def _default_columns(names: list[str], rows: list[Record | Fault], config: DataConfig) -> list[str]:
-    """The columns that `all` stands for: not the one that tells when, nor dates that may not."""
+    """The columns that `all` selects: not the time column, nor other columns of dates."""
     if config.time == NO_TIME:
         columns = zip(names, _head(names, rows), strict=True)
         return [name for name, cells in columns if not looks_like_time("", cells)]
@@ -236,16 +238,16 @@ def _select_columns(given: str, names: Sequence[str]) -> list[str]:
 
 
 def _find(column: str, names: Sequence[str], place: str = "the table") -> int:
-    """Where a column is: by its name, and where no column has that, by its position.
+    """The index of a column, by name or else by position.
 
-    So what a name of a table resolves to is the column of that name, however it was asked for.
+    A name therefore always takes precedence over a position.
     """
     return ColumnSelection((column,), "auto").find(column, names, place, named=True)
 
 
 @dataclass
 class _SeriesReader:
-    """Rows while they come in."""
+    """Accumulates rows."""
 
     names: list[str]
     time: int | None
@@ -261,7 +263,7 @@ class _SeriesReader:
         self._indices = [_find(name, self.names) for name in self.columns.all]
 
     def add(self, row: Record) -> None:
-        """Take one more row in; what is wrong with it is kept until the end is known."""
+        """Add a row; its faults are kept until the end of the table is known."""
         if len(row.cells) != len(self.names):
             problem = f"expected {len(self.names)} columns, found {len(row.cells)}"
             self.add_fault(Fault(Reason.COLUMNS, row.place, problem, "mend the row"))
@@ -271,7 +273,7 @@ class _SeriesReader:
         self._append(row.place, "" if self.time is None else row.cells[self.time], values)
 
     def add_fault(self, fault: Fault) -> None:
-        """Take in that a row cannot be read."""
+        """Add the fault of an unreadable row."""
         self._add_fault(len(self.values), fault)
         self._append(fault.place, "", [math.nan] * len(self._indices))
 
@@ -281,7 +283,7 @@ class _SeriesReader:
         self.values.append(values)
 
     def table(self, file: str, *, ahead: bool) -> SeriesTable:
-        """All rows; the first fault is an error, unless faulty ones are skipped."""
+        """The table of all rows; the first fault is an error, unless faulty rows are skipped."""
         values = np.array(self.values, np.float64).reshape(-1, len(self._indices))
         values[~np.isfinite(values)] = np.nan
         rest = self._ahead(values) if ahead else 0
@@ -289,7 +291,7 @@ class _SeriesReader:
         follows = clock.follows(times)
         for number in np.flatnonzero(~follows):
             self._add_fault(int(number), self._step_fault(int(number), clock, times))
-        lacking = {Reason.VALUE} if rest else set()  # rows ahead of time lack what they may
+        lacking = {Reason.VALUE} if rest else set()  # rows ahead may lack the other columns
         faults = [
             self.faults[number]
             for number in sorted(self.faults)
@@ -322,7 +324,7 @@ class _SeriesReader:
         self.report.drop(fault.reason, fault.place)
 
     def _ahead(self, values: NDArray[np.float64]) -> int:
-        """How many rows at the end have the known columns alone."""
+        """The number of final rows with values in the known columns only."""
         observed = self.columns.observation_width
         empty = np.isnan(values[:, :observed]).all(axis=1)
         filled = np.isfinite(values[:, observed:]).all(axis=1)
@@ -330,9 +332,10 @@ class _SeriesReader:
         return len(future) if future.all() else int(np.argmin(future[::-1]))
 
     def _clock(self) -> tuple[Clock, NDArray[np.float64]]:
-        """The clock, and each row's time; a row that has none gets what it should be.
+        """The clock, and the time of each row.
 
-        After a time that is one step on for each row; rows before the first time are counted back.
+        A missing time is one step after the previous row's; rows before the first time are counted
+        back.
         """
         written = [cell for cell in self.times if cell.strip()]
         nothing = not written and len(self.faults) == len(self.times)

@@ -1,4 +1,4 @@
-"""Rows and inputs that are longer than a model takes, in pieces at ends of sentences (S1.6)."""
+"""Split rows and inputs that exceed a model's limits, at sentence boundaries (S1.6)."""
 
 from collections.abc import Iterator
 from itertools import accumulate, pairwise
@@ -15,10 +15,10 @@ Pair = tuple[str, str]
 
 
 def piece_values(field: Readable, cell: str, row: Values, most: int) -> list[Values]:
-    """A row in pieces of at most so many items, each closed; nothing of it is lost.
+    """Split a row into pieces of at most `most` items, each closed, without loss.
 
-    Where the pieces of the cell do not add up to the row, such as where spaces are items too, it is
-    cut after every `most` items.
+    If the pieces of the cell do not add up to the row, as when spaces are items too, it is split
+    after every `most` items.
     """
     items = len(row) - field.closing
     counts = [len(each) - field.closing for each in field.rows(_texts(field.split(cell, most)))]
@@ -29,10 +29,10 @@ def piece_values(field: Readable, cell: str, row: Values, most: int) -> list[Val
 
 
 def split_pair(pair: Pair, fields: tuple[Field, Field], limits: DataConfig) -> list[Pair] | None:
-    """A source and its target in pieces that belong together; None where none are found.
+    """Split a source and its target into corresponding pieces; None if impossible.
 
-    Of two texts, the sentences of both must be equally many, and each pair of them short enough. A
-    label or a number is that of every piece. Without a source the target is split.
+    Two texts must have equally many sentences, each pair within the limits. A label or a number
+    belongs to every piece. Without a source the target is split.
     """
     (source, target), (source_field, target_field) = pair, fields
     if source_field.is_absent:
@@ -49,7 +49,7 @@ def split_pair(pair: Pair, fields: tuple[Field, Field], limits: DataConfig) -> l
 def _pack(
     sentences: list[tuple[TextPiece, TextPiece]], fields: tuple[Field, Field], limits: DataConfig
 ) -> Iterator[Pair]:
-    """As many pairs of sentences together as fit."""
+    """Pack as many sentence pairs together as fit."""
     held, spaces = ("", ""), ("", "")
     for pair in sentences:
         one, other = (

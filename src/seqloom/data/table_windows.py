@@ -1,7 +1,7 @@
-"""Windows of a table over time, each a sequence of vectors with what is said of it (S1.1).
+"""Windows of a table over time, each a sequence of vectors with a target (S1.1).
 
-A row of the table is a step. A window never spans a gap in time or a row that cannot be used; what
-is left at the end of a stretch is a shorter window, so that every row is in one.
+A row of the table is a step. A window never spans a gap in time or an unusable row; the remainder
+of a span is a shorter window, so that every row is in one.
 """
 
 import json
@@ -28,7 +28,7 @@ NO_BREAK = "\u00a0"
 
 
 def table_records(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
-    """The records of a file; where windows are asked for, one for each of them."""
+    """The records of a file, or one per window if windows are configured."""
     if not config.window:
         return reader_of(path).records(path, config)
     timed = _with_time_column(path, config)
@@ -36,7 +36,7 @@ def table_records(path: Path, config: DataConfig) -> Iterator[Record | Fault]:
 
 
 def check_windows(config: DataConfig) -> None:
-    """ConfigError where options speak of windows and none are asked for."""
+    """Raise ConfigError if options refer to windows and none are configured."""
     if config.window or not config.arrays:
         return
     if "," in config.source:
@@ -56,7 +56,7 @@ def check_windows(config: DataConfig) -> None:
 
 
 def _with_time_column(path: Path, config: DataConfig) -> DataConfig:
-    """The options with the column that tells when, by its position, where the table has one."""
+    """The options with the detected time column's position, if the table has one."""
     if config.time:
         return config
     rows = [record.cells for record in islice(sound_items(reader_of(path).preview(path)), HEAD + 1)]
@@ -71,7 +71,7 @@ def _with_time_column(path: Path, config: DataConfig) -> DataConfig:
 def window_records(
     records: Iterable[Record | Fault], config: DataConfig
 ) -> Iterator[Record | Fault]:
-    """A record for each window: its steps as one cell, and the target and weight after it."""
+    """A record per window: its steps as one cell, then the target and weight."""
     steps = [_parse(each, config) if isinstance(each, Record) else each for each in records]
     follows = _follows([each for each in steps if isinstance(each, _Step)], config)
     stretch: list[_Step] = []
@@ -87,7 +87,7 @@ def window_records(
 
 
 def shared_windows(config: DataConfig) -> int:
-    """How many windows before one have rows in common with it."""
+    """The number of preceding windows that share rows with a window."""
     return math.ceil(config.window / _stride(config)) - 1 if config.window else 0
 
 
@@ -106,7 +106,7 @@ def _stride(config: DataConfig) -> int:
 
 
 def _parse(record: Record, config: DataConfig) -> _Step | Fault:
-    """A row's numbers; the fault of a cell that is none, or of a step without a tag."""
+    """Parse a row; a fault for a cell that is not a number, or a step without a tag."""
     place, cells = record
     names, timed = config.source_columns, len(config.time_columns)
     end = timed + len(names)
@@ -129,7 +129,7 @@ def _number(cell: str) -> float:
 
 
 def _follows(steps: Sequence[_Step], config: DataConfig) -> Iterator[bool]:
-    """Whether each step is one after that before it; always, where there are no times."""
+    """Whether each step is one after the previous; always true without times."""
     if not config.time_columns or not steps:
         return iter([True] * len(steps))
     clock = Clock.of([step.time for step in steps])
@@ -146,7 +146,7 @@ def _follows(steps: Sequence[_Step], config: DataConfig) -> Iterator[bool]:
 
 
 def _windows(stretch: list[_Step], config: DataConfig) -> Iterator[Record]:
-    """The windows of rows that follow one another."""
+    """The windows of consecutive rows."""
     for start in range(0, len(stretch), _stride(config)):
         window = stretch[start : start + config.window]
         cell = json.dumps([step.numbers for step in window])
@@ -156,7 +156,7 @@ def _windows(stretch: list[_Step], config: DataConfig) -> Iterator[Record]:
 
 
 def _rest(window: list[_Step], config: DataConfig) -> list[str]:
-    """The target of a window, every tag or the last that is there, and the weight of its end."""
+    """The target of a window (all tags, or the last target present) and the weight of its end."""
     columns = list(zip(*(step.rest for step in window), strict=True))
     if not config.target or not columns:
         return []

@@ -1,4 +1,4 @@
-"""Times in a column: how they are written, what one step is, and what follows the last."""
+"""Times in a column: their format, their step, and the times after the last."""
 
 import math
 from calendar import monthrange
@@ -23,28 +23,28 @@ NUMBER = "number"
 TimeUnit = Literal["seconds", "months", "month ends", "number"]
 DATE_UNITS: tuple[TimeUnit, ...] = ("seconds", "months", "month ends")
 MONTHS = 12  # in a year
-LONGEST = 31 * 86_400  # seconds of a month
-CLOSE = 1e-6  # of a step
-HEAD = 100  # cells among which the first that is a time is looked for
+LONGEST = 31 * 86_400  # longest month in seconds
+CLOSE = 1e-6  # tolerance, in steps
+HEAD = 100  # cells searched for the first time
 
 
 @dataclass(frozen=True)
 class Clock:
-    """How times are written, and one step in the clock's own unit: seconds, months or 1.
+    """A time format, and the clock's unit: seconds, months or 1.
 
-    Months are counted from their first days, or from their last, whichever number those have.
+    Months are counted from their first days, or from their last, of any number.
     """
 
-    format: str  # as strftime has it, or NUMBER
+    format: str  # as in strftime, or NUMBER
     unit: TimeUnit
     step: float
 
     @classmethod
     def of(cls, cells: Sequence[str]) -> "Clock | None":
-        """The clock of a column of times; None where none of the first is a time.
+        """Detect the clock of a column; None if its first cells are not times.
 
-        Its unit is the one in which most rows are one step apart; among equals months, where all
-        rows have first days or all have last days, and else the first.
+        The unit is that in which most rows are one step apart; among equals months, if all rows
+        have first days or all have last days, and else the first.
         """
         form = _first_format(cells)
         if form is None:
@@ -62,11 +62,11 @@ class Clock:
 
     @classmethod
     def of_row_numbers(cls) -> "Clock":
-        """The clock of rows that have no times: their numbers."""
+        """The clock of rows without times: their numbers."""
         return cls(NUMBER, "number", 1.0)
 
     def read(self, cell: str) -> float:
-        """A time in the clock's unit; NaN where it is written otherwise."""
+        """Parse a time in the clock's unit; NaN if it has another format."""
         if self.format == NUMBER:
             return _number(cell)
         moment = _moment(cell, self.format)
@@ -83,7 +83,7 @@ class Clock:
         return (start + timedelta(seconds=rest)).strftime(self.format)
 
     def follows(self, times: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether each time is one step after the one before; the first is."""
+        """Whether each time is one step after the previous one; true for the first."""
         steps = np.abs(np.diff(times) - self.step) <= CLOSE * self.step
         return np.concatenate([[True], steps])
 
@@ -103,13 +103,13 @@ EPOCH = datetime(1970, 1, 1)
 
 
 def looks_like_time(name: str, cells: Iterable[str]) -> bool:
-    """Whether a column of this name tells when, by its first cell that is a time or a number."""
+    """Whether a column of this name holds times, by its first cell that is a time or a number."""
     form = _first_format(cells)
     return form is not None and (form != NUMBER or name.strip().lower() in NAMES)
 
 
 def is_time_header(name: str, cells: Iterable[str]) -> bool:
-    """Whether a cell that is no time or number itself stands above a column that tells when."""
+    """Whether a cell is the header of a time column."""
     return _format(name) is None and looks_like_time(name, cells)
 
 
@@ -125,7 +125,7 @@ def _format(cell: str) -> str | None:
 
 
 class _UsualStep(NamedTuple):
-    """The commonest positive difference, and the share of the rows that have it."""
+    """The most frequent positive difference, and the share of rows with it."""
 
     step: float
     share: float
@@ -159,7 +159,7 @@ def _number(cell: str) -> float:
 def _moment(cell: str, form: str) -> datetime | None:
     text = cell.strip()
     try:
-        if form.startswith("%Y-%m-%d"):  # ISO, which is read many times faster
+        if form.startswith("%Y-%m-%d"):  # ISO format, for which parsing is much faster
             moment = datetime.fromisoformat(text)
             if moment.tzinfo is not None:
                 moment = moment.astimezone(UTC).replace(tzinfo=None)
@@ -181,13 +181,15 @@ def _end(month: int) -> datetime:
 
 
 def _month_fraction(moment: datetime) -> float:
-    """How far into its month a moment is, as a part of 31 days."""
+    """How far a moment is into its month, as a fraction of 31 days."""
     first = datetime(moment.year, moment.month, 1)
     return (moment - first).total_seconds() / LONGEST
 
 
 def _since_end(moment: datetime) -> float:
-    """How far after the last day of the month before a moment is; on its own last day, 1 more."""
+    """How far a moment is after the end of the previous month; on the last day of its own month, 1
+    more.
+    """
     last = monthrange(moment.year, moment.month)[1]
     if moment.day == last:
         return 1 + _month_fraction(moment.replace(day=1))

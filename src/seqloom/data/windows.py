@@ -1,7 +1,7 @@
-"""Windows over a series: which rows each reads and forecasts, and all of them as a corpus.
+"""Windows over a series: the rows that each one reads and forecasts, as a corpus.
 
-A corpus holds the table once; a row of it is a window, given by where it begins and ends, so that
-windows which overlap cost nothing.
+A corpus stores the table once; its rows are windows, given by start and end, so that overlaps take
+no space.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ __all__ = ["WindowShape", "Windows", "find_windows", "source_rows", "split_range
 
 
 class WindowShape(NamedTuple):
-    """Steps that are read, and steps that are forecast."""
+    """The steps to read, and the steps to forecast."""
 
     window: int
     horizon: int
@@ -35,9 +35,9 @@ class Windows(NamedTuple):
 
 
 def split_ranges(table: SeriesTable, config: DataConfig) -> tuple[range, range, range]:
-    """The rows to learn from, to hold out, and to evaluate on, which may be none.
+    """The ranges of training, validation and test rows; the last may be empty.
 
-    As many as `data.parts` says; otherwise the last `data.valid_share` is held out.
+    Sizes are `data.parts` if set; otherwise the last `data.valid_share` is held out.
     """
     rows = len(table)
     if not config.parts:
@@ -56,9 +56,9 @@ def split_ranges(table: SeriesTable, config: DataConfig) -> tuple[range, range, 
 def find_windows(
     table: SeriesTable, shape: WindowShape, rows: range, *, reach_back: bool = True
 ) -> Windows:
-    """Every window whose forecast lies within `rows`, and which touches no bad row and no gap.
+    """Every window whose forecast lies within `rows` and that has no unusable row or gap.
 
-    What it reads may lie before those rows, unless it may not reach back.
+    Its inputs may lie before those rows if `reach_back`.
     """
     least = shape.window if reach_back else rows.start + shape.window
     starts = np.arange(max(least, rows.start), rows.stop - shape.horizon + 1)
@@ -70,7 +70,7 @@ def find_windows(
 
 
 def source_rows(table: SeriesTable, horizon: int) -> NDArray[np.float64]:
-    """What is read at each step: the observed columns, and the known ones of a horizon later."""
+    """The inputs of each step: the observed columns, and the known columns one horizon later."""
     observed, known = np.split(table.values, [table.columns.observation_width], axis=1)
     later = np.full_like(known, np.nan)
     later[: max(0, len(known) - horizon)] = known[horizon:]
@@ -85,9 +85,9 @@ def window_corpus(
     directory: Path,
     fingerprint: str,
 ) -> Corpus:
-    """The windows as a corpus, with the rows that they touch and no others.
+    """Build a corpus of windows, with only the rows that they use.
 
-    A window's line is that of the first row it forecasts.
+    A window's line is that of its first forecast row.
     """
     starts, (window, horizon) = chosen
     first, end = int(starts[0]) - window, int(starts[-1]) + horizon

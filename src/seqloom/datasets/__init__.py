@@ -1,4 +1,4 @@
-"""Data sets that need nothing from the user: each is a function that gives its splits."""
+"""Built-in data sets: functions that return their splits."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""Archives of known content, fetched once from the package index and kept in the user's cache."""
+"""Archives with known hashes, downloaded from the package index and cached."""
 
 import hashlib
 import os
@@ -26,22 +26,22 @@ CONNECT_SECONDS, READ_SECONDS, TOTAL_SECONDS = 10.0, 20.0, 600.0
 
 @dataclass(frozen=True)
 class Archive:
-    """A file of a project on the package index, known to the byte."""
+    """A file of a project on the package index, with its hash."""
 
     project: str
     file: str
     sha256: str
     size: int
-    contents: str  # what it is and under which licence, in a few words
+    contents: str  # a short description with the licence
 
 
 class DownloadLimitError(Exception):
-    """The download passed its size or its time."""
+    """The download exceeded its limit of size or time."""
 
 
 @dataclass
 class DownloadMeter:
-    """A progress tracker of pypi-simple that ends a download past its size or its time."""
+    """A progress tracker of pypi-simple that aborts a download at its limit of size or time."""
 
     limit: int
     deadline: float = field(default_factory=lambda: time.monotonic() + TOTAL_SECONDS)
@@ -62,12 +62,12 @@ class DownloadMeter:
 
 
 def announce_on_stderr(message: str) -> None:
-    """Tell the user, without touching what the command writes to standard output."""
+    """Print a message to standard error."""
     print(message, file=sys.stderr)
 
 
 def cache_folder() -> Path:
-    """Where this user's downloads are kept: XDG_CACHE_HOME, else ~/.cache."""
+    """The user's cache folder: XDG_CACHE_HOME, else ~/.cache."""
     chosen = os.environ.get("XDG_CACHE_HOME", "")
     root = Path(chosen) if os.path.isabs(chosen) else Path.home() / ".cache"
     return root / "seqloom"
@@ -76,9 +76,10 @@ def cache_folder() -> Path:
 def fetch(
     archive: Archive, cache: Path | None = None, *, announce: Announce = announce_on_stderr
 ) -> Path:
-    """The path of the verified archive: the cached copy, or a new one where that is bad or missing.
+    """The path of the verified archive: the cached copy, or a new download if it is missing or
+    invalid.
 
-    DataError where no index can be reached or what it gives is not the archive described.
+    DataError if no index is reachable or the file does not match the archive.
     """
     folder = cache or cache_folder()
     path = folder / f"{archive.sha256}-{archive.file}"
@@ -106,14 +107,14 @@ def _matches(path: Path, archive: Archive) -> bool:
 
 
 def _keep(draft: Path, path: Path) -> None:
-    """Make the verified draft the cached copy, whole or not at all."""
+    """Move the verified draft to the cache, atomically."""
     with draft.open("rb") as file:
         os.fsync(file.fileno())
     os.replace(draft, path)
 
 
 def _download(archive: Archive, draft: Path, announce: Announce) -> None:
-    """Fill the draft from the first index that has the archive; DataError says why none had."""
+    """Download from the first index that has the archive; DataError explains why none has."""
     indexes = pip_indexes()
     failures = []
     for address in indexes.addresses:
@@ -140,14 +141,14 @@ def _client(address: str | None, certificate: str | None) -> "PyPISimple":
 
 
 def _host(client: "PyPISimple") -> str:
-    """The index's host alone: an address may hold a password."""
+    """The index's host alone: its URL may hold a password."""
     return urlsplit(client.endpoint).hostname or "at the configured address"
 
 
 def _download_from(
     client: "PyPISimple", archive: Archive, draft: Path, *, announce: Announce
 ) -> str | None:
-    """Fill the draft from one index; a few words on the reason where that fails."""
+    """Download from one index; return a short reason if that fails."""
     from pypi_simple import NoSuchProjectError
     from requests import RequestException
 

@@ -1,7 +1,7 @@
-"""Cats and dogs: from a first word to the rest of a sentence, with a vocabulary numbered from 1.
+"""Cats and dogs: complete a sentence from its first word, with a vocabulary numbered from 1.
 
 The class-to-sequence set of the course texts (S3.3, S10): each input is a word of the vocabulary,
-taken as a class, and its output is learnt to the letter, so there is nothing to hold out.
+taken as a class, and its output is memorized, so nothing is held out.
 """
 
 from seqloom.datasets.splits import Splits
@@ -20,7 +20,7 @@ PAIRS = [
 
 
 def cats() -> Splits:
-    """The three pairs, to learn from and to be judged by, and the 22 words in their order."""
+    """The three pairs, for training and for evaluation, and the 22 words in order."""
     return Splits(
         "cats", PAIRS, PAIRS, PAIRS, columns=("class", "sentence"), vocabulary=CATS_VOCABULARY
     )

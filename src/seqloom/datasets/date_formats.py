@@ -1,6 +1,6 @@
-"""Dates with the names of their days and months: which language it is, and what each word is.
+"""Dates with names of days and months: classify their language, and tag their words.
 
-Both are made from CLDR's facts and need no download.
+Both are generated from CLDR and need no download.
 """
 
 import re
@@ -25,13 +25,13 @@ from seqloom.randomness import key
 __all__ = ["PARTS", "date_words", "languages", "parts"]
 
 PARTS = {"E": "weekday", "c": "weekday", "d": "day", "M": "month", "L": "month", "y": "year"}
-OTHER = "other"  # the tag of a word that is no part of a date
+OTHER = "other"  # the tag of a word outside the date
 QUOTATION = re.compile(r"'[^']*'")
 CHUNK = re.compile(r"(?:'[^']*'|[^\s'])+")
 
 
 class DateWord(NamedTuple):
-    """A word of a written date, and what it is."""
+    """A word of a written date, with its tag."""
 
     text: str
     part: str
@@ -41,7 +41,7 @@ PairMaker = Callable[[date, Style], tuple[str, str] | None]
 
 
 def languages(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
-    """Written dates and the English names of their languages; no text is in two splits."""
+    """Written dates and the English names of their languages; splits share no text."""
     named = {locale: language_name(locale) for locale in LOCALES}
 
     def write_pair(day: date, style: Style) -> tuple[str, str] | None:
@@ -52,19 +52,19 @@ def languages(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Spli
 
 
 def parts(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
-    """Written dates, and for each of their words whether it is weekday, day, month or year."""
+    """Written dates with tags: weekday, day, month, year or other."""
 
     def write_pair(day: date, style: Style) -> tuple[str, str] | None:
         words = date_words(day, style)
         if not set(PARTS.values()) <= {word.part for word in words}:
-            return None  # several parts are written as one word
+            return None  # several parts are one word
         return " ".join(word.text for word in words), " ".join(word.part for word in words)
 
     return _splits("parts", write_pair, (seed, train, held_out), columns=("date", "parts"))
 
 
 def date_words(day: date, style: Style) -> list[DateWord]:
-    """The words of a day in a style; one that holds several parts is the first of them."""
+    """The words of a day in a style; a word of several parts has the tag of the first."""
     words = []
     for chunk in CHUNK.findall(style.pattern):
         letters = QUOTATION.sub("", chunk)
@@ -77,7 +77,7 @@ def date_words(day: date, style: Style) -> list[DateWord]:
 def _splits(
     name: str, write_pair: PairMaker, sizes: tuple[int, int, int], *, columns: tuple[str, str]
 ) -> Splits:
-    """Rows drawn with a seed: so many to learn from, and so many for each of the other splits."""
+    """Generate splits of these sizes from a seed."""
     seed, train, held_out = sizes
     rows: dict[str, str] = {}
     unclear = set()
@@ -92,7 +92,7 @@ def _splits(
 
 
 def _draws(seed: int, name: str) -> Iterator[tuple[date, Style]]:
-    """An endless row of days, each in a style of a language that names weekday and month."""
+    """An infinite stream of days, each in a style of a language that names weekday and month."""
     span = (LAST - FIRST).days + 1
     spelt = {
         locale: [s for s in styles(locale) if re.search("E|c", s.pattern) and "MMM" in s.pattern]

@@ -1,4 +1,4 @@
-"""Dates as people write them in many languages, and their ISO 8601 form, made from CLDR's facts."""
+"""Dates as written in many languages, and their ISO 8601 form, generated from CLDR."""
 
 import re
 import unicodedata
@@ -40,7 +40,7 @@ INVISIBLE = dict.fromkeys(map(ord, "\u200e\u200f\u061c"))
 
 
 class Style(NamedTuple):
-    """One way of writing a date: a CLDR pattern of a locale, with 1 or with 1st."""
+    """A style of writing a date: a CLDR pattern of a locale, with cardinal or ordinal days."""
 
     locale: str
     pattern: str
@@ -48,22 +48,22 @@ class Style(NamedTuple):
 
     @property
     def language(self) -> str:
-        """The language, whatever the country."""
+        """The language without the country."""
         return self.locale.split("_")[0]
 
 
 class DateRow(NamedTuple):
-    """A day and the style it is written in."""
+    """A day and a style to write it in."""
 
     day: date
     style: Style
 
 
 def dates(*, seed: int = 0, train: int = 25_000, held_out: int = 1_000) -> Splits:
-    """Written dates to YYYY-MM-DD; a source stands in one split only and has one target.
+    """Written dates to YYYY-MM-DD; a source occurs in one split only and has one target.
 
-    Half of the validation and test rows are days that training never shows, the other half days
-    that it shows in other languages only.
+    Half of the validation and test rows are days absent from the training data; the other half are
+    days that training has in other languages only.
     """
     taken: set[str] = set()
     shown = _take(
@@ -118,10 +118,10 @@ def styles(locale: str) -> tuple[Style, ...]:
 
 
 def spell(day: date, style: Style) -> str | None:
-    """The day written in the style, or None where a reader could take it for another day.
+    """Write the day in the style; None if the text is ambiguous.
 
-    3/5 is in March or in May by country, so with slashes and the year last only a day that
-    cannot be a month is written. Spaces are plain and invisible direction marks left out.
+    3/5 is in March or in May by country, so with slashes and the year last only a day that cannot
+    be a month is written. Spaces are plain, and invisible direction marks are left out.
     """
     numeric = "/" in style.pattern and not style.pattern.startswith("y")
     if numeric and day.day <= 12 and day.day != day.month:
@@ -136,7 +136,7 @@ def spell(day: date, style: Style) -> str | None:
 
 
 def _draws(seed: int, *names: str) -> Iterator[DateRow]:
-    """An endless row of draws: a day, a language and one of its styles, all equally likely."""
+    """An infinite stream: a day, a language and one of its styles, all drawn uniformly."""
     span = (LAST - FIRST).days + 1
     number = 0
     while True:
@@ -148,14 +148,14 @@ def _draws(seed: int, *names: str) -> Iterator[DateRow]:
 
 
 def _is_held_out(seed: int, day: date) -> bool:
-    """Whether training never shows this day, in no language; one in ten."""
+    """Whether this day is held out of the training data in all languages; one in ten is."""
     return key(seed, "dates", "held out", day.toordinal()) % 10 == 0
 
 
 def _take(
     draws: Iterator[DateRow], count: int, is_wanted: Callable[[DateRow], bool], *, taken: set[str]
 ) -> dict[str, DateRow]:
-    """The first draws that are wanted and whose text is not yet taken, by that text."""
+    """The first accepted draws whose text is new, by that text."""
     rows: dict[str, DateRow] = {}
     while len(rows) < count:
         row = next(draws)

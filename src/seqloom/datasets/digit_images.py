@@ -1,4 +1,4 @@
-"""Strips of digits, drawn in one font and many sizes: pictures to read, and nothing to download."""
+"""Images of digit strings, rendered in one font and many sizes."""
 
 from io import BytesIO
 from random import Random
@@ -13,15 +13,14 @@ if TYPE_CHECKING:
 __all__ = ["HEIGHT", "WIDTH", "digits", "strip"]
 
 HEIGHT, WIDTH = 24, 96  # pixels
-FEWEST, MOST = 3, 6  # digits of what is held out
+FEWEST, MOST = 3, 6  # digits of a held-out number
 
 
 def digits(*, seed: int = 0, train: int = 3_000, held_out: int = 300) -> Splits:
-    """Pictures of numbers and the numbers; none of a held-out split is in another, though its
-    digits are.
+    """Pictures of numbers and the numbers; no held-out number is in another split.
 
-    Short numbers to learn from come back, each time drawn anew: a single digit teaches how it
-    looks before the model knows where to look.
+    Short numbers recur in the training data, each time rendered anew: single digits teach a model
+    their shapes before it can locate digits.
     """
     chance = Random(key(seed, "digits"))
     held: dict[str, None] = {}
@@ -47,7 +46,7 @@ def _number(chance: Random, fewest: int) -> str:
 
 
 def strip(number: str, chance: Random) -> "Image":
-    """The digits side by side, each of a size, a slant, a grey and a place of its own."""
+    """Render the digits side by side, each with a random size, slant, grey and position."""
     from PIL import Image, ImageDraw, ImageFont
 
     page = Image.new("L", (WIDTH, HEIGHT), 255)

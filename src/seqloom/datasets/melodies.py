@@ -1,4 +1,4 @@
-"""Short melodies, synthesised: sound to write down, and nothing to download."""
+"""Short synthesized melodies to transcribe."""
 
 from io import BytesIO
 
@@ -11,15 +11,15 @@ from seqloom.randomness import key
 __all__ = ["NOTES", "RATE", "C", "melody", "synthesize"]
 
 RATE = 8_000  # samples a second
-NOTES = {"c": 0, "d": 2, "e": 4, "f": 5, "g": 7, "a": 9, "b": 11}  # half-tones above c
+NOTES = {"c": 0, "d": 2, "e": 4, "f": 5, "g": 7, "a": 9, "b": 11}  # semitones above c
 C = 523.25  # hertz, an octave above middle c
-FEWEST, MOST = 2, 6  # notes of what is held out
+FEWEST, MOST = 2, 6  # notes of a held-out melody
 
 
 def melody(*, seed: int = 0, train: int = 1_500, held_out: int = 150) -> Splits:
-    """Recordings of some notes and the notes' names; no held-out melody is in another split.
+    """Recordings of notes and the notes' names; no held-out melody is in another split.
 
-    Short melodies to learn from come back, each time played anew.
+    Short melodies recur in the training data, each time synthesized anew.
     """
     chance = np.random.default_rng(key(seed, "melody"))
     held: dict[str, None] = {}
@@ -44,8 +44,9 @@ def _notes(chance: np.random.Generator, fewest: int) -> str:
 
 
 def synthesize(notes: str, chance: np.random.Generator) -> NDArray[np.float32]:
-    """Each note for a fifth of a second or so, with overtones and a loudness of its own, over a
-    little noise."""
+    """Synthesize each note for about a fifth of a second, with overtones and a random loudness,
+    over a little noise.
+    """
     parts = []
     for note in notes.split():
         count = int(RATE * chance.uniform(0.12, 0.3))

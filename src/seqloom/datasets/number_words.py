@@ -1,6 +1,6 @@
-"""Numbers in English words: how large they are, and what comes after them; and names of places.
+"""Numbers in English words, with their sizes and successors; and names of places.
 
-Nothing here is downloaded: numbers are written by rule, and names are CLDR's facts.
+Nothing is downloaded: numbers are written by rule, and names come from CLDR.
 """
 
 import math
@@ -15,7 +15,7 @@ from seqloom.randomness import key
 __all__ = ["counting", "missing", "places", "sizes", "spell_number"]
 
 LARGEST = 9_999
-NUMBERS_PER_LINE = 3  # numbers in a line
+NUMBERS_PER_LINE = 3  # numbers per line
 HIGHEST = 997  # first number of a line: the last is below a thousand
 THEN = "then"
 BLANK = "___"
@@ -28,7 +28,7 @@ TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "nin
 
 
 def spell_number(number: int) -> str:
-    """A number from 0 to 9,999: 342 is three hundred and forty-two."""
+    """Write a number from 0 to 9,999 in words: 342 is three hundred and forty-two."""
     if number < len(SMALL):
         return SMALL[number]
     if number < 100:
@@ -48,14 +48,14 @@ def sizes(*, seed: int = 0, train: int = 4_000, held_out: int = 400) -> Splits:
 
 
 def counting(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
-    """A number in words, and a line that counts on from it; no line is in two splits."""
+    """A number in words, and a line that counts on from it; splits share no line."""
     numbers = _sample_numbers(HIGHEST, train + 2 * held_out, Random(key(seed, "counting")))
     pairs = [(f"{spell_number(number)} {THEN}", _line(number)) for number in numbers]
     return split_pairs("counting", pairs, held_out, ("beginning", "line"))
 
 
 def missing(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
-    """Such lines with one of their words missing, and whole."""
+    """Such lines with a word missing, and the complete lines."""
     chance = Random(key(seed, "missing"))
     numbers = _sample_numbers(HIGHEST, train + 2 * held_out, chance)
     pairs = [(_with_blank(_line(number), chance), _line(number)) for number in numbers]
@@ -63,7 +63,7 @@ def missing(*, seed: int = 0, train: int = 780, held_out: int = 100) -> Splits:
 
 
 def places(*, seed: int = 0, held_out: int = 200) -> Splits:
-    """Languages, and names of countries and other places in them; no pair is in two splits."""
+    """Languages, and names of countries and other places in them; splits share no pair."""
     rows = dict.fromkeys(
         (language_name(locale), name)
         for locale in LOCALES

@@ -1,4 +1,4 @@
-"""Which package indexes pip would ask, by its environment variables and configuration files."""
+"""The package indexes that pip is configured to use, by environment variables and files."""
 
 import os
 import sys
@@ -15,14 +15,14 @@ SECTIONS = ("install", "download", "global")
 
 @dataclass(frozen=True)
 class Indexes:
-    """Addresses in the order of asking (None: the client library's own) and a certificate file."""
+    """Index URLs in order (None: the client library's default) and a certificate file."""
 
     addresses: tuple[str | None, ...]
     certificate: str | None = None
 
 
 def pip_indexes(environment: Mapping[str, str] = os.environ) -> Indexes:
-    """The indexes pip is told to use: index-url, then extra-index-url; none under no-index."""
+    """The configured indexes: index-url, then extra-index-url; none under no-index."""
     options = _options(environment)
     certificate = options.get("cert") or None
     if options.get("no-index", "").strip().lower() not in FALSE:
@@ -34,7 +34,7 @@ def pip_indexes(environment: Mapping[str, str] = os.environ) -> Indexes:
 
 
 def _options(environment: Mapping[str, str]) -> dict[str, str]:
-    """Options by name; a variable wins over a file, and a nearer file over a farther one."""
+    """Options by name; a variable overrides a file, and a nearer file a farther one."""
     options: dict[str, str] = {}
     for path in _files(environment):
         parser = ConfigParser(interpolation=None)

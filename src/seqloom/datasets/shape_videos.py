@@ -1,4 +1,4 @@
-"""Clips of shapes that move: videos to describe, and nothing to download."""
+"""Rendered clips of moving shapes to describe."""
 
 from io import BytesIO
 from itertools import product
@@ -21,11 +21,13 @@ SHAPES = ("circle", "square", "triangle", "cross")
 COLOURS = {"red": "#d62728", "green": "#2ca02c", "blue": "#1f5fd0", "black": "#222222"}
 WAYS = {"left": (-1, 0), "right": (1, 0), "up": (0, -1), "down": (0, 1)}
 PACES = {"slowly": 1.0, "quickly": 2.5}  # pixels from one frame to the next
-HELD_OUT = 6  # one combination of so many is for validation, one for the test
+HELD_OUT = 6  # of as many combinations, one is for validation and one for the test
 
 
 def clips(*, seed: int = 0, train: int = 1_500, held_out: int = 150) -> Splits:
-    """Clips of a shape and what it does; no shape, colour, way and pace meet in two splits."""
+    """Clips of a moving shape and their descriptions; splits share no combination of shape, colour,
+    direction and pace.
+    """
     chance = Random(key(seed, "clips"))
     parts = split_combinations([*product(SHAPES, COLOURS, WAYS, PACES)], chance)
     files: dict[str, bytes] = {}
@@ -48,14 +50,14 @@ def clips(*, seed: int = 0, train: int = 1_500, held_out: int = 150) -> Splits:
 def split_combinations(
     combinations: list[tuple[str, ...]], chance: Random
 ) -> tuple[list[tuple[str, ...]], ...]:
-    """Combinations to learn from, to validate with and to test with."""
+    """Split combinations into training, validation and test sets."""
     mixed = chance.sample(combinations, len(combinations))
     some = max(1, len(mixed) // HELD_OUT)
     return mixed[2 * some :], mixed[:some], mixed[some : 2 * some]
 
 
 def render_clip(moving: "Image", way: str, pace: str, chance: Random) -> NDArray[np.uint8]:
-    """A picture that crosses a white page from anywhere it has room to."""
+    """Render a shape that crosses a white page from a random position."""
     from PIL import Image
 
     steps = [PACES[pace] * chance.uniform(0.9, 1.1) * along for along in WAYS[way]]
@@ -74,7 +76,9 @@ def render_clip(moving: "Image", way: str, pace: str, chance: Random) -> NDArray
 
 
 def _shape(shape: str, colour: str, size: int) -> "Image":
-    """On nothing, drawn four times as large and made smaller, so that its edges are smooth."""
+    """Render a shape on a transparent page, four times as large, then downsample it for smooth
+    edges.
+    """
     from PIL import Image, ImageDraw
 
     large = 4 * size

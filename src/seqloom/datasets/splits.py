@@ -1,4 +1,4 @@
-"""A built-in data set as three lists of pairs, and how it is written to files."""
+"""The splits of a built-in data set, and how they are written to files."""
 
 import os
 import tempfile
@@ -15,32 +15,35 @@ Pairs = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Splits:
-    """A data set cut into training, validation and test pairs, none of which shares a source; where
-    sources are labels, none is there twice."""
+    """Training, validation and test pairs without common sources; sources that are labels are
+    unique.
+    """
 
     name: str
     train: Pairs
     valid: Pairs
     test: Pairs
-    columns: tuple[str, str]  # what the two sides hold, for tables a person reads
-    attribution: str = ""  # what the licence asks to be shown; empty where it asks nothing
-    credits: Mapping[str, str] = field(default_factory=dict)  # source -> who wrote the pair
-    files: Mapping[str, bytes] = field(default_factory=dict)  # those that sources name, if they do
-    vocabulary: tuple[str, ...] = ()  # in an order of its own, where the data set has one
+    columns: tuple[str, str]  # names of the two columns, for display
+    attribution: str = ""  # the notice that the licence requires; empty if it requires none
+    credits: Mapping[str, str] = field(default_factory=dict)  # source -> author of the pair
+    files: Mapping[str, bytes] = field(default_factory=dict)  # files that sources refer to, if any
+    vocabulary: tuple[str, ...] = ()  # in a fixed order, if the data set has one
 
 
 def split_pairs(name: str, pairs: Pairs, held_out: int, columns: tuple[str, str]) -> Splits:
-    """The first rows for validation, as many more for the test, and all others to learn from."""
+    """Split pairs: the first rows for validation, as many for the test, and the rest for
+    training.
+    """
     valid, test = pairs[:held_out], pairs[held_out : 2 * held_out]
     return Splits(name, pairs[2 * held_out :], valid, test, columns=columns)
 
 
 def write_splits(splits: Splits, directory: Path) -> list[Path]:
-    """Write train.tsv, valid.tsv and test.tsv with a header, vocabulary.txt and ATTRIBUTION.txt
-    where there are such, and the files that sources name; of those, only the folders are in the
-    list.
+    """Write train.tsv, valid.tsv and test.tsv with a header, vocabulary.txt and ATTRIBUTION.txt if
+    the data set has them, and the files that sources refer to; return the paths, of those files
+    only their folders.
 
-    A file that is already there stays as it is when equal, and is an error when not.
+    An existing file is kept if equal, and an error otherwise.
     """
     contents = {
         f"{name}.tsv": _table(rows, splits.credits).encode()
@@ -86,7 +89,7 @@ def _refuse_to_overwrite(path: Path, content: bytes) -> None:
 
 
 def _write(path: Path, content: bytes) -> Path:
-    """Write the whole file or nothing."""
+    """Write a file atomically."""
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".seqloom-") as scratch:
         draft = Path(scratch, path.name)
         draft.write_bytes(content)

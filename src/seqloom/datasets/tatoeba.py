@@ -1,4 +1,4 @@
-"""Short French sentences and their English, cut from Tatoeba to a closed vocabulary."""
+"""Short French sentences and their English from Tatoeba, limited to a closed vocabulary."""
 
 import hashlib
 import io
@@ -40,7 +40,7 @@ APOSTROPHES = str.maketrans("’ʼ", "''")
 
 
 class SentencePair(NamedTuple):
-    """A French sentence, its English and who wrote them."""
+    """A French sentence, its English translation and their authors."""
 
     french: str
     english: str
@@ -53,20 +53,21 @@ def tatoeba(
     archive: Archive = ARCHIVE,
     announce: Announce = announce_on_stderr,
 ) -> Splits:
-    """French to English over 500 words a side; fetched once, DataError where it cannot be."""
+    """French to English over 500 words per side; downloaded once, DataError if that fails."""
     path = fetch(archive, cache, announce=announce)
     return filter_pairs(_read(path))
 
 
 def tokens(text: str) -> tuple[str, ...]:
-    """The words and marks that lengths and frequencies count; an elision keeps its mark."""
+    """Split a sentence into words and punctuation; an elision keeps its apostrophe."""
     return tuple(TOKEN.findall(text))
 
 
 def filter_pairs(rows: Iterable[SentencePair], *, words: int = 500, longest: int = 8) -> Splits:
-    """The pairs within the most frequent words and the length, one for each French sentence.
+    """Select pairs within the most frequent words and the maximum length, one for each French
+    sentence.
 
-    A hash of the English decides the split, so no English sentence is in two of them.
+    A hash of the English determines the split, so splits share no English sentence.
     """
     few = (row for row in rows if len(row.english.split()) <= longest)
     tidy = (SentencePair(_tidy(row.french), _tidy(row.english), row.credit) for row in few)
@@ -93,26 +94,26 @@ def filter_pairs(rows: Iterable[SentencePair], *, words: int = 500, longest: int
 
 
 def _tidy(text: str) -> str:
-    """Lower case, plain apostrophes, and single plain spaces."""
+    """Normalize case, apostrophes and spaces."""
     plain = unicodedata.normalize("NFC", text).translate(APOSTROPHES)
     return " ".join(plain.lower().split())
 
 
 def _frequent(texts: Sequence[str], words: int) -> set[str]:
-    """The most frequent tokens; of two equally frequent ones, the first in the alphabet."""
+    """The most frequent tokens; ties in alphabetical order."""
     counts = Counter(token for text in texts for token in tokens(text))
     return set(sorted(counts, key=lambda token: (-counts[token], token))[:words])
 
 
 def _part(english: str) -> str:
-    """4 % of the English sentences for testing and 4 % for validation, whatever else there is."""
+    """The split of an English sentence, by its hash: 4 % test and 4 % validation."""
     spelt = " ".join(tokens(english))
     place = int(hashlib.md5(spelt.encode(), usedforsecurity=False).hexdigest(), 16) % 100
     return "test" if place < 4 else "valid" if place < 8 else "train"
 
 
 def _read(path: Path) -> list[SentencePair]:
-    """The table inside the zip inside the source distribution, in memory only."""
+    """Read the table from the zip in the source distribution, in memory."""
     try:
         with tarfile.open(path, "r:gz") as outer:
             packed = outer.extractfile(_member(outer))

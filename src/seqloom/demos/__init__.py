@@ -1,4 +1,4 @@
-"""Built-in demonstrations: real data, a trained model, results, and what to type next."""
+"""Built-in demonstrations: real data, a trained model, results, and next commands."""
 
 from seqloom.demos.demo import run_demo
 

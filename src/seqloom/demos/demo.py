@@ -1,4 +1,4 @@
-"""A demonstration trains on a built-in data set and shows what came of it."""
+"""A demonstration trains on a built-in data set and shows the results."""
 
 import sys
 import time
@@ -35,23 +35,25 @@ from seqloom.tasks import explain_output, task_of
 
 __all__ = ["DEMOS", "run_demo"]
 
-EXAMPLES = 10  # held-out examples in the table
+EXAMPLES = 10  # held-out examples shown
 
 
 @dataclass(frozen=True)
 class Demo:
-    """What a demonstration sets apart from the automatic choices, and an input to try."""
+    """The settings in which a demonstration differs from the automatic choices, and an example
+    input.
+    """
 
     options: Mapping[str, Any]
-    example: str  # a file beside the data, where sources are files
-    search: Search | None = None  # where it is not the usual one
-    flags: str = ""  # the same as `predict` is told
-    invents: bool = False  # whether outputs that are not in the data are what is wanted
-    recites: bool = False  # whether it is to learn its data to the letter
+    example: str  # a file beside the data, if sources are files
+    search: Search | None = None  # if not the default
+    flags: str = ""  # the same search as options of `predict`
+    invents: bool = False  # whether novel outputs are wanted
+    recites: bool = False  # whether to memorize the data
 
 
 _LOWER = {"lowercase": True}
-_LOW_DROPOUT = {"dropout": 0.03}  # dates and numbers have no noise to guard against
+_LOW_DROPOUT = {"dropout": 0.03}  # generated dates and numbers are free of noise
 
 DEMOS: Mapping[str, Demo] = {
     "french": Demo(
@@ -101,7 +103,7 @@ DEMOS: Mapping[str, Demo] = {
             "training": {"updates": 2_000, "validate_every": 500},
         },
         "Italian",
-        Sample(temperature=0.8),  # each language has many names, and all are wanted
+        Sample(temperature=0.8),  # each language has many names
         " --search sample --temperature 0.8",
         invents=True,
     ),
@@ -113,7 +115,7 @@ DEMOS: Mapping[str, Demo] = {
             "training": {"updates": 600, "rate": 4e-3, "validate_every": 150},
         },
         "six hundred and nineteen then",
-        Greedy(),  # only one number comes next
+        Greedy(),  # only one number is correct
         " --search greedy",
     ),
     "missing": Demo(
@@ -136,7 +138,7 @@ DEMOS: Mapping[str, Demo] = {
     ),
     "melody": Demo(
         {
-            "source": {"kind": "sound", "window": 64, "bands": 80},  # half-tones are close
+            "source": {"kind": "sound", "window": 64, "bands": 80},  # semitones are close
             "target": {"unit": "word"},
             "training": {"updates": 1_200, "validate_every": 300},
         },
@@ -192,7 +194,7 @@ DEMOS: Mapping[str, Demo] = {
 
 
 def run_demo(name: str, run: Path | None = None) -> None:
-    """Train, or find what an earlier call trained, and show it; `search` needs no training."""
+    """Run a demonstration, training its model unless a run exists; `search` needs no training."""
     if name == "search":
         show_search()
         return

@@ -1,7 +1,8 @@
-"""Why greedy search is not enough: a model small enough to be read, and to be searched by eye.
+"""Why greedy search fails: a model small enough to read and to search by hand.
 
-Someone said a sentence that sounds like "he nose" or "he knows". The first is likelier as a sound,
-but only the second goes on well (S10): greedy search finds .10, a beam of two finds .32.
+Someone said a sentence that sounds like "he nose" or "he knows". The first is acoustically more
+probable, but only the second has a good continuation (S10): greedy search finds .10, a beam of two
+.32.
 """
 
 import math
@@ -52,26 +53,26 @@ Finders = Mapping[tuple[str, ...], list[str]]
 
 
 class TablePosition(NamedTuple):
-    """The beginning that each path has written, by its number in the table."""
+    """The prefix of each hypothesis, by its index in the table."""
 
     prefix: Int[Tensor, "R"]
 
 
 class EmptyState(NamedTuple):
-    """What the paths of a sentence share."""
+    """State common to all hypotheses: none."""
 
 
 TableState = State[TablePosition, EmptyState]
 
 
 class TableDecoder:
-    """A decoder without a network; its features are the logarithms of the table's numbers."""
+    """A decoder that looks probabilities up in a table; its features are their logarithms."""
 
     def __init__(self, table: NextWordTable) -> None:
         words = sorted({word for row in table.values() for word in row} - {*SPECIAL_SYMBOLS})
         self.words = (*SPECIAL_SYMBOLS, *words)
         beginnings = list(table)
-        over = len(beginnings)  # any beginning that is not listed
+        over = len(beginnings)  # any prefix outside the table
         probabilities = torch.zeros(over + 1, len(self.words), dtype=torch.float64)
         self.follows = torch.full(probabilities.shape, over)
         self.follows[beginnings.index(()), START] = beginnings.index(())
@@ -101,7 +102,7 @@ class TableDecoder:
 
 
 def find(search: Search, table: NextWordTable = HOMOPHONES) -> tuple[tuple[str, ...], Hypothesis]:
-    """The words that a search finds, and the output with all its numbers."""
+    """Run a search; return its words and the hypothesis."""
     decoder = TableDecoder(table)
     limits = Limits(torch.tensor([LONGEST]))
     ((best, *_),) = run_to_end(search, decoder, decoder.start(Memory(1)), limits)
@@ -109,7 +110,9 @@ def find(search: Search, table: NextWordTable = HOMOPHONES) -> tuple[tuple[str, 
 
 
 def show_search() -> None:
-    """Print the tree of all paths, what each search finds in it, and why they differ."""
+    """Print the tree of all paths, the result of each search, and the reason for their
+    difference.
+    """
     found = {name: find(search) for name, search in SEARCHES.items()}
     finders: dict[tuple[str, ...], list[str]] = {}
     for name, (words, _) in found.items():
@@ -133,7 +136,7 @@ def show_search() -> None:
 
 
 def _grow(tree: Tree, beginning: tuple[str, ...], path: float, finders: Finders) -> None:
-    """Add every word that may follow, with its probability and that of the path so far."""
+    """Add every possible next word, with its probability and that of the path."""
     for word, probability in HOMOPHONES.get(beginning, {}).items():
         whole = path * probability
         words = beginning if word == "<end>" else (*beginning, word)

@@ -1,7 +1,7 @@
-"""A forecast from end to end, on a made-up series of which the best forecast is known.
+"""A forecast from end to end, on a synthetic series with a known optimal forecast.
 
-The load of a small town, hour by hour: a day, a week, a slow drift, and noise whose size is known,
-so that no forecast can have a squared error below that of the noise.
+The hourly load of a small town: daily and weekly seasons, a slow drift, and noise of known
+variance, which bounds the squared error of any forecast from below.
 """
 
 import math
@@ -20,7 +20,7 @@ from seqloom.randomness import key
 __all__ = ["NOISE", "show_series", "write_load"]
 
 HOURS = 24 * 7 * 20
-TEST_HOURS = 24 * 14  # hours that are kept for the end
+TEST_HOURS = 24 * 14  # held out at the end
 WINDOW = 336
 NOISE = 3.0  # standard deviation, in megawatts
 OPTIONS = {
@@ -31,9 +31,10 @@ OPTIONS = {
 
 
 def write_load(path: Path, *, seed: int = 1) -> None:
-    """Write the series as CSV, all of it but its last two weeks into one file, those into another.
+    """Write the series as CSV, its last two weeks into a separate file.
 
-    The other file has `-after` before its ending, and begins with a window of the first.
+    The second file has `-after` before its extension, and begins with one input window of the
+    first.
     """
     draw = random.Random(key(seed, "demo series"))
     begin = datetime(2026, 1, 5)
@@ -57,7 +58,7 @@ def write_load(path: Path, *, seed: int = 1) -> None:
 
 
 def show_series(run: Path | None = None) -> None:
-    """Make the series, learn it, forecast two weeks that were never seen, and draw their end."""
+    """Generate the series, train on it, forecast two unseen weeks, and draw the last window."""
     place = run or Path("runs") / "demo-series"
     data = place.with_name(f"{place.name}-data") / "load.csv"
     write_load(data)

@@ -1,4 +1,4 @@
-"""Documents in, documents out: the texts to translate, and the rest byte for byte."""
+"""Translate documents in place: only their texts change, the rest is preserved byte for byte."""
 
 from seqloom.documents.document import (
     DOCUMENT_FORMATS,

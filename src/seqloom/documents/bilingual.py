@@ -1,4 +1,4 @@
-"""Source and target elements of XLIFF and TMX: where a target goes and how it is written."""
+"""Source and target elements of XLIFF and TMX: where a target is inserted and how it is written."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ __all__ = ["BilingualUnit", "SourceElement"]
 
 @dataclass(frozen=True)
 class SourceElement:
-    """An element that holds a text to translate, and what its codes are."""
+    """An element with a text to translate, and the element names of its inline codes."""
 
     source: DocumentSource
     element: XmlElement
@@ -21,17 +21,18 @@ class SourceElement:
 
     @property
     def keeps_space(self) -> bool:
-        """Whether its spaces and line ends count."""
+        """Whether its white space is significant."""
         return self.element.find_attribute("xml:space") == "preserve"
 
     def content(self) -> InlineContent | None:
-        """Its text and codes, or None if there is no text."""
+        """Its text and codes; None without text."""
         parts = element_parts(self.element, opaque=self.opaque, keep_space=self.keeps_space)
         return InlineContent.trim(parts)
 
     def render(self, content: InlineContent, translation: str, patch: Patch) -> str:
-        """What stands between the tags of a target: the codes and spaces around the text as in the
-        source, and the translation between them."""
+        """Render the content of a target: the codes and surrounding spaces of the source, with the
+        translation between them.
+        """
         text = self.source.text
         before = text[self.element.opening.end : content.start]
         after = text[content.end : self.element.closing.start]
@@ -53,17 +54,18 @@ class SourceElement:
 
 @dataclass(frozen=True)
 class BilingualUnit:
-    """A source, its target or None, and how and where a target that is missing is added."""
+    """A source with its target or None, and how and where to insert a missing target."""
 
     original: SourceElement
     target: XmlElement | None
     insert_at: int
-    wrap: Callable[[str], str]  # the content of a target as an element of its own
+    wrap: Callable[[str], str]  # wraps the content of a target in an element
     name: str
 
     def slot(self) -> Slot | None:
-        """Where the translation goes; None where there is nothing to translate, or where there is
-        a translation that is to stay."""
+        """The slot of the translation; None if there is nothing to translate or an existing
+        translation is kept.
+        """
         original, target = self.original, self.target
         content = original.content()
         if content is None:
@@ -85,7 +87,7 @@ class BilingualUnit:
         return Slot(segment, low, high, write, current)
 
     def _read(self, target: XmlElement) -> str | None:
-        """The text of a target, or None if it has none."""
+        """The text of a target; None if it has none."""
         held = SourceElement(self.original.source, target, self.original.opaque)
         parts = element_parts(target, opaque=held.opaque, keep_space=held.keeps_space)
         if not any(part.role is Role.TEXT for part in parts):
@@ -95,7 +97,7 @@ class BilingualUnit:
 
 
 def _refill(target: XmlElement, inner: str) -> str:
-    """A target with its attributes and another content."""
+    """A target with its attributes and new content."""
     opening = target.opening.raw
     if target.closing is target.opening:  # <target/>
         return f"{opening[:-2].rstrip()}>{inner}</{target.tag}>"

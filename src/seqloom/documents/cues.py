@@ -1,4 +1,4 @@
-"""The text of a subtitle: lines with inline tags that are read as one and broken again."""
+"""The text of a subtitle: lines with inline tags, joined for translation and broken again."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -17,19 +17,19 @@ DASH = re.compile(r"[-–—‐][ \t]*")
 
 
 class TextLine(NamedTuple):
-    """A line of the source without its end."""
+    """A source line without its line ending."""
 
     start: int
     text: str
 
     @property
     def end(self) -> int:
-        """Where its end begins."""
+        """The offset of its line ending."""
         return self.start + len(self.text)
 
 
 class CueSyntax(NamedTuple):
-    """How a format writes tags and text; without references `&amp;` reads as it is."""
+    """How a format writes tags and text; without references `&amp;` is literal."""
 
     tag: re.Pattern[str]
     references: bool
@@ -37,7 +37,7 @@ class CueSyntax(NamedTuple):
 
 
 def text_blocks(text: str) -> Iterator[list[TextLine]]:
-    """The lines between blank lines."""
+    """Split lines into blocks at blank lines."""
     block: list[TextLine] = []
     for found in LINE.finditer(text):
         if found[1].strip():
@@ -52,7 +52,7 @@ def text_blocks(text: str) -> Iterator[list[TextLine]]:
 def cue_slots(
     source: DocumentSource, lines: Sequence[TextLine], name: str, *, syntax: CueSyntax
 ) -> Iterator[Slot]:
-    """The slots of a cue: one, or one for each line if its lines are those of several speakers."""
+    """The slots of a cue: one, or one per line for a dialogue of several speakers."""
     speakers = len(lines) > 1 and all(SPEAKER.match(line.text) for line in lines)
     for group in [[line] for line in lines] if speakers else [list(lines)]:
         start, end = group[0].start, group[-1].end
@@ -65,7 +65,7 @@ def cue_slots(
 
 
 class _CueWriter:
-    """Writes a cue in as many lines as it had."""
+    """Writes a cue in its original number of lines."""
 
     def __init__(self, source: DocumentSource, content: InlineContent, syntax: CueSyntax) -> None:
         self.content = content
@@ -109,7 +109,7 @@ def _texts(text: str, start: int, syntax: CueSyntax) -> list[InlinePart]:
 
 
 def _without_dash(parts: list[InlinePart]) -> list[InlinePart]:
-    """The parts of a line with the dash of its speaker as a code."""
+    """The parts of a line, with the speaker's dash as a code."""
     for index, part in enumerate(parts):
         if part.role is Role.TEXT:
             found = DASH.match(part.raw) if part.raw == part.text else None

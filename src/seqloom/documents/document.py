@@ -1,7 +1,7 @@
-"""A document: the texts in it that are translated, and everything else byte for byte.
+"""Documents: translate their texts and preserve everything else byte for byte.
 
-A format finds slots: stretches of the source that a translation replaces. What lies outside a slot
-whose translation differs is copied from the source, so nothing else can change.
+A format finds slots: spans of the source that a translation replaces. Everything outside slots with
+a changed translation is copied from the source.
 """
 
 import re
@@ -39,12 +39,12 @@ Patch = Callable[[int, int], str]
 class DocumentOptions:
     """How a document is read and filled in.
 
-    `replace` also offers the segments of XLIFF, PO and TMX that have a translation. The languages
-    choose the variants of a TMX file and are `de` or `de-AT`.
+    `replace` also offers segments of XLIFF, PO and TMX that have a translation. The languages, such
+    as `de` or `de-AT`, select the variants of a TMX file.
     """
 
-    format: str | None = None  # by the ending of the name
-    encoding: str | None = None  # as the file declares, or UTF-8
+    format: str | None = None  # None: by file extension
+    encoding: str | None = None  # None: as declared by the file, or UTF-8
     replace: bool = False
     source_language: str | None = None
     target_language: str | None = None
@@ -52,18 +52,18 @@ class DocumentOptions:
 
 @dataclass(frozen=True)
 class Segment:
-    """A text to translate; `codes` are the tags in it that must come back, in order."""
+    """A text to translate; `codes` are its tags, which the translation must keep in order."""
 
     text: str
     place: str  # file:line
-    name: str = ""  # the id or context that the file gives it
+    name: str = ""  # its id or context in the file
     codes: tuple[str, ...] = ()
-    translation: str | None = None  # what a bilingual file has for it
+    translation: str | None = None  # the existing translation in a bilingual file
 
 
 @dataclass(frozen=True)
 class SideEdit:
-    """A change that goes with a translation, such as a flag."""
+    """An edit that accompanies a translation, such as a flag."""
 
     start: int
     end: int
@@ -72,9 +72,9 @@ class SideEdit:
 
 @dataclass(frozen=True)
 class Slot:
-    """Where a segment's translation goes: `write` makes the text that replaces start to end.
+    """The place of a segment's translation: `write` renders the text that replaces start to end.
 
-    `write` gets the translation and a function that gives any stretch of the source with the
+    `write` gets the translation and a function that returns any span of the source with the
     translations inside it. A translation equal to `current` changes nothing.
     """
 
@@ -88,7 +88,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class DocumentSource:
-    """The text of a document, its name and its lines."""
+    """The text of a document, with its name and lines."""
 
     name: str
     text: str
@@ -97,11 +97,11 @@ class DocumentSource:
 
     @cached_property
     def line_starts(self) -> list[int]:
-        """Where each line starts; lines end with LF, CR LF or CR."""
+        """The offset of each line; lines end with LF, CR LF or CR."""
         return [0, *(found.end() for found in NEWLINE.finditer(self.text))]
 
     def line(self, offset: int) -> int:
-        """The number, from 1, of the line that an offset lies in."""
+        """The line number of an offset, from 1."""
         return bisect_right(self.line_starts, offset)
 
     def place(self, offset: int) -> str:
@@ -109,30 +109,30 @@ class DocumentSource:
         return f"{self.name}:{self.line(offset)}"
 
     def error(self, offset: int, message: str, remedy: Phrase = "") -> DataError:
-        """An error at a place; the message says what is wrong, and may say what to do."""
+        """An error at an offset; the message states the problem and may state a remedy."""
         return DataError(message, place=self.place(offset), remedy=remedy)
 
     def newline(self, start: int = 0, end: int | None = None) -> str:
-        """The line ending that a stretch uses, or the document, or LF."""
+        """The line ending within a span, or else of the document, or LF."""
         found = NEWLINE.search(self.text, start, len(self.text) if end is None else end)
         found = found or NEWLINE.search(self.text)
         return found[0] if found else "\n"
 
 
 class DocumentFormat(ABC):
-    """A kind of document: the endings of its names, and where its translatable texts are."""
+    """A document format: its file extensions, and how to find translatable texts."""
 
     endings: ClassVar[tuple[str, ...]]
-    references: ClassVar[bool] = False  # whether &#8364; stands for a character
-    is_lines: ClassVar[bool] = False  # files of these names may as well be lists of lines
+    references: ClassVar[bool] = False  # whether &#8364; is a character reference
+    is_lines: ClassVar[bool] = False  # whether such files may also be lists of lines
 
     def declared_encoding(self, data: bytes) -> str | None:
-        """The encoding that the bytes name themselves, if they do."""
+        """The encoding that the file declares, if any."""
         return None
 
     @abstractmethod
     def slots(self, source: DocumentSource) -> Iterable[Slot]:
-        """The slots of a document; DataError with the place where it is malformed."""
+        """The slots of a document; DataError with the place if it is malformed."""
 
 
 DOCUMENT_FORMATS: Family[DocumentOptions, type[DocumentFormat]] = Family(
@@ -142,7 +142,7 @@ DOCUMENT_FORMATS: Family[DocumentOptions, type[DocumentFormat]] = Family(
 
 @dataclass(frozen=True)
 class Document:
-    """A document that can be written with other texts."""
+    """A parsed document that can be written with translations."""
 
     source: DocumentSource
     slots: tuple[Slot, ...]
@@ -150,13 +150,13 @@ class Document:
 
     @property
     def segments(self) -> list[Segment]:
-        """The texts to translate, in the order of the document."""
+        """The texts to translate, in document order."""
         return [slot.segment for slot in self.slots]
 
     def with_translations(self, translations: Sequence[str]) -> bytes:
-        """The document with a translation for each segment.
+        """Render the document with a translation for each segment.
 
-        A blank translation leaves its segment as it is, and so does one equal to what is there.
+        A segment stays unchanged if its translation is blank or equal to the current one.
         """
         if len(translations) != len(self.slots):
             raise ValueError(f"{len(self.slots)} segments need as many, not {len(translations)}")
@@ -172,7 +172,7 @@ class Document:
 
 
 class _Edits:
-    """Changes of a text in the order of their places; one may lie inside another."""
+    """Edits of a text in order of position; they may be nested."""
 
     def __init__(self, text: str, chosen: Sequence[tuple[Slot, str]]) -> None:
         self.text = text
@@ -188,7 +188,7 @@ class _Edits:
         self.starts = [edit[0] for edit in self.edits]
 
     def apply_edits(self, start: int, end: int) -> str:
-        """A stretch of the text with the changes that lie inside it."""
+        """A span of the text with the edits inside it applied."""
         pieces, position = [], start
         first, last = bisect_left(self.starts, start), bisect_right(self.starts, end)
         for low, high, write in self.edits[first:last]:
@@ -199,21 +199,21 @@ class _Edits:
 
 
 def _document_format(name: str) -> str | None:
-    """The format that claims the ending of a name, gzipped or not; None where none does."""
+    """The format of a file extension, gzipped or not; None if unknown."""
     bare = name.lower().removesuffix(".gz")
     return next((kind for ending, kind in _endings().items() if bare.endswith(ending)), None)
 
 
 def is_document(name: str) -> bool:
-    """Whether the ending of a name says that a file is a document, and no list of lines."""
+    """Whether the file extension is that of a document, and not of a list of lines."""
     kind = _document_format(name)
     return kind is not None and not DOCUMENT_FORMATS.parts[kind].is_lines
 
 
 def open_document(data: bytes, name: str, *, options: DocumentOptions | None = None) -> Document:
-    """Read a document by the format that its name or the options say.
+    """Parse a document, in the format of its name or of the options.
 
-    DataError names the place where it is malformed, ConfigError an unknown format.
+    DataError names the place of malformed content, ConfigError an unknown format.
     """
     options = options or DocumentOptions()
     kind = options.format or _format_of(name)
@@ -226,7 +226,7 @@ def open_document(data: bytes, name: str, *, options: DocumentOptions | None = N
 
 
 def _format_of(name: str) -> str:
-    """The format that claims the ending of a name."""
+    """The format of a file extension."""
     found = _document_format(name)
     if found is None:
         raise ConfigError(
@@ -241,7 +241,7 @@ def _format_of(name: str) -> str:
 
 
 def _endings() -> dict[str, str]:
-    """The format of each ending."""
+    """The format of each extension."""
     return {ending: kind for kind in _formats() for ending in DOCUMENT_FORMATS.parts[kind].endings}
 
 

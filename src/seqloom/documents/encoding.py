@@ -1,4 +1,4 @@
-"""Bytes of a document as text and back, so that text that did not change is the same bytes."""
+"""Decode and encode documents such that unchanged text has unchanged bytes."""
 
 import codecs
 from dataclasses import dataclass
@@ -20,19 +20,20 @@ CURE = Remedy("save the file as UTF-8, or name its encoding with {}", Setting("e
 
 @dataclass(frozen=True)
 class TextEncoding:
-    """How the characters of a file are stored: a codec, and a byte order mark or nothing."""
+    """A text encoding: a codec, and a byte order mark or none."""
 
     codec: str
     mark: bytes = b""
 
     @property
     def is_unicode(self) -> bool:
-        """Whether every character can be written."""
+        """Whether it can encode every character."""
         return codecs.lookup(self.codec).name.startswith("utf")
 
     def encode(self, text: str, name: str, *, references: bool) -> bytes:
-        """The bytes of a text; with `references`, a character that the encoding lacks becomes
-        `&#8364;`, without, it is a DataError."""
+        """Encode a text; a character that the encoding lacks becomes a reference such as `&#8364;`
+        with `references`, and is a DataError otherwise.
+        """
         try:
             errors = "xmlcharrefreplace" if references else "strict"
             return self.mark + text.encode(self.codec, errors)
@@ -47,8 +48,9 @@ class TextEncoding:
 
 
 def decode_bytes(data: bytes, name: str, *, declared: str | None) -> tuple[str, TextEncoding]:
-    """The text of a file and how it is stored; a byte order mark counts more than `declared`,
-    and UTF-8 is assumed without either. DataError where the bytes cannot be read and written."""
+    """Decode a file; a byte order mark takes precedence over `declared`, and UTF-8 is the default.
+    DataError if the bytes do not round-trip.
+    """
     mark, codec = next(
         ((mark, codec) for mark, codec in BYTE_ORDER_MARKS if data.startswith(mark)),
         (b"", declared or "utf-8"),

@@ -1,4 +1,4 @@
-"""Which elements and attributes of HTML hold text, and how."""
+"""HTML elements and attributes by their role for text."""
 
 __all__ = ["BUTTONS", "IMPLIED_ENDS", "INLINE", "META", "OPAQUE", "READ", "VOID"]
 

@@ -1,8 +1,8 @@
-"""Text with inline codes: what a translator sees of it, and how a translation is written back.
+"""Text with inline codes: how it is presented for translation, and how a translation is rendered.
 
-A paragraph such as `Hello <b>world</b>!` is text and codes. A translator sees one string with the
-codes in it as they are; in what comes back each code is used at most once, opening and closing
-codes nest, and everything else is text.
+A paragraph such as `Hello <b>world</b>!` is text and codes. A translator gets one string that
+includes the codes; in its translation each code is used at most once, opening and closing codes are
+nested, and everything else is text.
 """
 
 import re
@@ -19,7 +19,7 @@ __all__ = ["InlineContent", "InlinePart", "Role"]
 
 
 class Role(Enum):
-    """What a part of a paragraph is."""
+    """The role of a part of a paragraph."""
 
     TEXT = auto()
     SPACE = auto()
@@ -33,41 +33,40 @@ CODES = (Role.OPEN, Role.CLOSE, Role.ALONE)
 
 @dataclass(frozen=True)
 class InlinePart:
-    """A stretch of the source: `raw` as it is written, `text` as it reads."""
+    """A span of the source: `raw` is its markup, `text` its content."""
 
     start: int
     end: int
     raw: str
     role: Role
-    text: str = ""  # of TEXT and SPACE
-    name: str = ""  # what pairs OPEN with CLOSE
+    text: str = ""  # content of TEXT and SPACE
+    name: str = ""  # pairs OPEN with CLOSE
 
     @property
     def is_code(self) -> bool:
-        """Whether it stands in a translation as it is."""
+        """Whether it is a code, which translations contain literally."""
         return self.role in CODES
 
     @property
     def visible(self) -> str:
-        """What a translator sees."""
+        """The text presented for translation."""
         return self.raw if self.is_code else self.text
 
     @property
     def as_code(self) -> "InlinePart":
-        """The same stretch as a code of its own."""
+        """The span as a standalone code."""
         return replace(self, role=Role.ALONE, text="", name="")
 
 
 @dataclass(frozen=True)
 class InlineContent:
-    """The parts of a paragraph between the codes and spaces that only surround it."""
+    """The parts of a paragraph, without leading and trailing codes and spaces."""
 
     parts: tuple[InlinePart, ...]
 
     @classmethod
     def trim(cls, parts: Sequence[InlinePart]) -> "InlineContent | None":
-        """The content of a paragraph, or None if there is no text in it, or none that can be told
-        from its codes."""
+        """Trim a paragraph; None if it has no text, or none that is distinct from its codes."""
         paired = _pair(parts)
         first, last = _inner_span(paired)
         inner = tuple(paired[first : last + 1])
@@ -77,33 +76,33 @@ class InlineContent:
 
     @property
     def start(self) -> int:
-        """Where it starts in the source."""
+        """Its start offset in the source."""
         return self.parts[0].start
 
     @property
     def end(self) -> int:
-        """Where it ends in the source."""
+        """Its end offset in the source."""
         return self.parts[-1].end
 
     @cached_property
     def text(self) -> str:
-        """What a translator sees."""
+        """The text presented for translation."""
         return "".join(part.visible for part in self.parts)
 
     @cached_property
     def codes(self) -> tuple[str, ...]:
-        """The codes in it, in order."""
+        """Its codes, in order."""
         return tuple(part.raw for part in self.parts if part.is_code)
 
     @property
     def has_letters(self) -> bool:
-        """Whether there is anything to translate."""
+        """Whether it has letters to translate."""
         texts = (part.text for part in self.parts if part.role is Role.TEXT)
         return any(character.isalpha() for text in texts for character in text)
 
     @cached_property
     def spellings(self) -> dict[str, str]:
-        """How the source writes single characters that it does not write as themselves."""
+        """The source's spellings of escaped characters."""
         return {
             part.text: part.raw
             for part in reversed(self.parts)
@@ -112,12 +111,12 @@ class InlineContent:
 
     @cached_property
     def pattern(self) -> re.Pattern[str] | None:
-        """Any of its codes."""
+        """A pattern that matches any of its codes."""
         raws = sorted(set(self.codes), key=len, reverse=True)
         return re.compile("|".join(map(re.escape, raws))) if raws else None
 
     def render(self, translation: str, patch: Patch, *, escape: Callable[[str], str]) -> str:
-        """A translation as source: its codes from the source, its text escaped."""
+        """Render a translation as source: with the source's codes, and text escaped."""
         translation = translation.strip(" \t\r\n\f")
         writer = _Writer(self, patch)
         position = 0
@@ -131,7 +130,7 @@ class InlineContent:
 
 
 class _Writer:
-    """Writes codes so that each is used at most once and all of them nest."""
+    """Writes codes such that each is used at most once and all are nested."""
 
     def __init__(self, content: InlineContent, patch: Patch) -> None:
         self.pieces: list[str] = []
@@ -144,7 +143,7 @@ class _Writer:
         self._closers = _closers(content.parts)
 
     def code(self, raw: str) -> None:
-        """The next code of this spelling; nothing if there is none left, or nothing to close."""
+        """Write the next code of this spelling, unless none is left or it closes nothing."""
         if not self._left[raw]:
             return
         part = self._left[raw].popleft()
@@ -156,12 +155,12 @@ class _Writer:
             self._open.append(part)
 
     def close_all(self) -> None:
-        """Close what is still open."""
+        """Close all open codes."""
         while self._open:
             self._add(self._closers[self._open.pop()])
 
     def _close(self, closer: InlinePart) -> None:
-        """Close the innermost element of a name, and first all that is open in it."""
+        """Close the innermost element of a name, and first all elements inside it."""
         if not any(part.name == closer.name for part in self._open):
             return
         while (inner := self._open.pop()).name != closer.name:
@@ -173,7 +172,7 @@ class _Writer:
 
 
 def _closers(parts: Sequence[InlinePart]) -> dict[InlinePart, InlinePart]:
-    """What closes each part that opens, of parts that are paired."""
+    """The closing part of each opening part of paired codes."""
     found, waiting = {}, []
     for part in parts:
         if part.role is Role.OPEN:
@@ -184,7 +183,7 @@ def _closers(parts: Sequence[InlinePart]) -> dict[InlinePart, InlinePart]:
 
 
 def _pair(parts: Sequence[InlinePart]) -> list[InlinePart]:
-    """The parts with each OPEN and CLOSE that has no partner as a code that stands alone."""
+    """Turn each OPEN and CLOSE without a partner into a standalone code."""
     paired = list(parts)
     waiting: list[int] = []
     for index, part in enumerate(parts):
@@ -202,7 +201,7 @@ def _pair(parts: Sequence[InlinePart]) -> list[InlinePart]:
 
 
 def _inner_span(parts: Sequence[InlinePart]) -> tuple[int, int]:
-    """The first and the last part that do not only surround the rest."""
+    """The first and the last part inside the surrounding codes and spaces."""
     closers = {part.start: closer.start for part, closer in _closers(parts).items()}
     around = (Role.SPACE, Role.ALONE)
     first, last = 0, len(parts) - 1
@@ -219,9 +218,9 @@ def _inner_span(parts: Sequence[InlinePart]) -> tuple[int, int]:
 
 
 def _unambiguous(content: InlineContent) -> InlineContent | None:
-    """The content such that its text can only be read with its own codes.
+    """The content, changed so that codes and text can be told apart.
 
-    Where text reads like a code (`&lt;b&gt;` beside `<b>`), it becomes a code itself.
+    Text that equals a code (`&lt;b&gt;` beside `<b>`) becomes a code itself.
     """
     if _reads_right(content):
         return content
@@ -238,7 +237,7 @@ def _unambiguous(content: InlineContent) -> InlineContent | None:
 
 
 def _split(part: InlinePart, pattern: re.Pattern[str]) -> list[InlinePart]:
-    """A text with what reads like a code taken out as a code."""
+    """Split off substrings that equal a code as codes."""
     if part.role is not Role.TEXT:
         return [part]
     cuts = [0, *(at for found in pattern.finditer(part.raw) for at in found.span()), len(part.raw)]
@@ -251,7 +250,7 @@ def _split(part: InlinePart, pattern: re.Pattern[str]) -> list[InlinePart]:
 
 
 def _reads_right(content: InlineContent) -> bool:
-    """Whether the codes that are found in the text are those that are in it."""
+    """Whether the codes found in the text are exactly its own."""
     if content.pattern is None:
         return True
     found = [match.span() for match in content.pattern.finditer(content.text)]

@@ -34,7 +34,7 @@ TOKEN = re.compile(
 
 
 class Stretch(NamedTuple):
-    """The text of one line in the source, and whether a hard line break follows."""
+    """One line of text in the source, and whether a hard line break follows."""
 
     start: int
     end: int
@@ -42,7 +42,7 @@ class Stretch(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """A stretch of the paragraph and its role."""
+    """A span of the paragraph and its role."""
 
     start: int
     end: int
@@ -52,7 +52,7 @@ class _Run(NamedTuple):
 
 
 class MarkdownInline:
-    """A paragraph as its lines joined, with the way back to the source."""
+    """A paragraph of joined lines, with a map to source offsets."""
 
     def __init__(
         self, source: str, stretches: Sequence[Stretch], references: Collection[str]
@@ -64,7 +64,7 @@ class MarkdownInline:
         self.starts = list(accumulate((len(text) + 1 for text in texts[:-1]), initial=0))
 
     def parts(self) -> list[InlinePart]:
-        """The paragraph as text, spaces and codes."""
+        """Parse the paragraph into text, spaces and codes."""
         return [
             InlinePart(
                 self._source_start(run.start),
@@ -105,8 +105,9 @@ class MarkdownInline:
         return runs
 
     def _emphasis(self, tokens: Sequence[re.Match[str]]) -> dict[int, tuple[Role, int]]:
-        """Which runs of * _ ~ open and close, by the rules of CommonMark for what is beside them;
-        runs of unequal length are not paired."""
+        """Match the delimiters * _ ~ by CommonMark's flanking rules; runs of unequal length are not
+        matched.
+        """
         found: dict[int, tuple[Role, int]] = {}
         waiting: list[tuple[str, int]] = []
         for index, token in enumerate(tokens):
@@ -124,7 +125,7 @@ class MarkdownInline:
         return found
 
     def _flanks(self, token: re.Match[str]) -> tuple[bool, bool]:
-        """Whether a run may open and may close."""
+        """Whether a delimiter run may open and may close."""
         before = self.text[token.start() - 1] if token.start() else " "
         after = self.text[token.end()] if token.end() < len(self.text) else " "
         opens = not after.isspace() and (after.isalnum() or not before.isalnum())
@@ -134,8 +135,9 @@ class MarkdownInline:
         return opens, closes
 
     def _links(self, tokens: Sequence[re.Match[str]]) -> dict[int, tuple[Role, int]]:
-        """Which brackets are those of links; a link by its own text is one code, since its text
-        is the name of its target."""
+        """Match the brackets of links; a shortcut reference link is a single code, since its text
+        is the name of its target.
+        """
         found: dict[int, tuple[Role, int]] = {}
         waiting: list[int] = []
         for index, token in enumerate(tokens):
@@ -154,7 +156,7 @@ class MarkdownInline:
 
 
 def _plain_run(token: re.Match[str]) -> _Run:
-    """A token that is not one of a pair across the paragraph."""
+    """A token without a partner in the paragraph."""
     start, end = token.span()
     raw = token[0]
     if token["space"]:
@@ -174,5 +176,5 @@ def _plain_run(token: re.Match[str]) -> _Run:
 
 
 def _label(text: str) -> str:
-    """The name of a reference as CommonMark compares it."""
+    """A reference label, normalized as by CommonMark."""
     return " ".join(text.split()).lower().upper()

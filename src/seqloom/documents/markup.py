@@ -1,4 +1,4 @@
-"""Tokens of XML and HTML with their places in the source, and text with character references."""
+"""Tokens of XML and HTML with their offsets, and text with character references."""
 
 import html
 import re
@@ -27,7 +27,7 @@ XML_ENTITIES = {"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": '"', "&apos;":
 
 
 class TokenKind(Enum):
-    """What a token is; OTHER are comments, declarations and processing instructions."""
+    """The type of a token; OTHER is comments, declarations and processing instructions."""
 
     START = auto()
     END = auto()
@@ -38,7 +38,7 @@ class TokenKind(Enum):
 
 
 class AttributeValue(NamedTuple):
-    """The value of an attribute between its quotes, and the quote or nothing."""
+    """An attribute value without quotes, and its quote character, if any."""
 
     start: int
     end: int
@@ -57,7 +57,7 @@ class MarkupToken:
 
     @property
     def end(self) -> int:
-        """Where it ends in the source."""
+        """Its end offset in the source."""
         return self.start + len(self.raw)
 
     @cached_property
@@ -73,15 +73,15 @@ class MarkupToken:
         return found
 
     def attribute(self, name: str) -> str | None:
-        """The value of an attribute as it reads."""
+        """The decoded value of an attribute."""
         value = self.attributes.get(name)
         return None if value is None else html.unescape(value.raw)
 
 
 def text_parts(raw: str, start: int, *, xml: bool, keep_space: bool = False) -> list[InlinePart]:
-    """A stretch of text as words, spaces and character references.
+    """Split text into words, spaces and character references.
 
-    Spaces read as one unless they are kept. A reference to an entity that XML does not define is
+    Spaces are collapsed unless they are kept. A reference to an entity that XML does not define is
     a code.
     """
     return list(_text_parts(raw, start, _decode_xml if xml else html.unescape, keep_space))
@@ -112,12 +112,12 @@ def _decode_xml(reference: str) -> str | None:
 
 
 def collapse_space(text: str) -> str:
-    """A text with single spaces, as formats read it that ignore line ends."""
+    """Collapse white space into single spaces."""
     return SPACE.sub(" ", text)
 
 
 def escape_markup(text: str, *, spellings: dict[str, str], quote: str = "") -> str:
-    """A text as markup, each character as the source spells it where it has a spelling."""
+    """Escape a text, with the source's spelling of each character if it has one."""
     table: dict[str, str | int | None] = {"&": "&amp;", "<": "&lt;"}
     if quote:
         table[quote] = "&quot;" if quote == '"' else "&#39;"

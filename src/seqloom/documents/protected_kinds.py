@@ -1,4 +1,4 @@
-"""How tags, placeholders, addresses, codes and numbers look in a text."""
+"""Patterns of tags, placeholders, addresses, codes and numbers."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ UNITS = (
     "[kKMGT]i?B|bit|dB|px|pt|€|\\$|£|¥|EUR|USD|GBP|CHF|JPY"
 )
 
-# In the order in which they are looked for: what is found first is not looked into.
+# In order of precedence: a match is not searched again.
 PATTERNS: dict[str, re.Pattern[str]] = {
     "markup": re.compile(
         r"<!--.*?-->|</?[A-Za-z][^<>]*>|<[\d:.]+>|\{\\[^{}]*\}|&(?:\#\w+|[A-Za-z]\w*);", re.DOTALL
@@ -36,7 +36,7 @@ PATTERNS: dict[str, re.Pattern[str]] = {
 
 
 def term_pattern(terms: Sequence[str]) -> re.Pattern[str] | None:
-    """Any of a user's terms as whole words, the longest first."""
+    """A pattern of a user's terms as whole words, the longest first."""
     longest_first = sorted({term for term in terms if term.strip()}, key=len, reverse=True)
     if not longest_first:
         return None

@@ -1,8 +1,8 @@
-"""What must not be translated: taken out of a text before a model, and put back after it.
+"""Protect parts of a text from translation: replace them by placeholders, and restore them after.
 
 Tags, placeholders, addresses, codes, numbers and a user's own terms become stand-ins, short forms
-that a model is likely to copy, or stay as they are and are only looked for afterwards. Whatever
-does not come back is reported.
+that a model is likely to copy, or stay literal and are only checked afterwards. Anything missing
+from the output is reported.
 """
 
 import re
@@ -24,10 +24,10 @@ ALL = (MARKUP, TERM, *(kind for kind in PATTERNS if kind != MARKUP))
 
 @dataclass(frozen=True)
 class ProtectionOptions:
-    """What is protected and how.
+    """What to protect and how.
 
-    `stand_in` has `{}` where its number goes. `copied` kinds stay as they are, for models that copy
-    them; `ignored` kinds are not protected. `terms` are words that stay, in their very spelling.
+    `stand_in` has `{}` for its number. `copied` kinds stay literal, for models that copy them;
+    `ignored` kinds are not protected. `terms` are case-sensitive words to keep.
     """
 
     stand_in: str = "⟦{}⟧"
@@ -51,14 +51,14 @@ class ProtectionOptions:
 
 
 class Restored(NamedTuple):
-    """A text with what was protected put back, and what is missing from it."""
+    """A text with protected parts restored, and the parts that are missing."""
 
     text: str
     lost: list[str]
 
 
 class _Find(NamedTuple):
-    """Something to protect in a text."""
+    """A protected part of a text."""
 
     start: int
     end: int
@@ -66,7 +66,7 @@ class _Find(NamedTuple):
 
 
 class _StandIn(NamedTuple):
-    """What a stand-in stands for, and whether a space was put before and after it."""
+    """The original of a stand-in, and whether a space was added before and after it."""
 
     original: str
     before: bool
@@ -75,17 +75,17 @@ class _StandIn(NamedTuple):
 
 @dataclass(frozen=True)
 class ProtectedText:
-    """A text for a model, and what its stand-ins stand for."""
+    """A text for a model, and the originals of its stand-ins."""
 
     text: str
-    shape: str  # the same with letters and brackets for stand-ins, to find sentences in
+    shape: str  # the text with stand-ins masked by letters and brackets, for sentence splitting
     stand_ins: dict[str, str]
     copies: tuple[str, ...]
     _numbers: dict[int, _StandIn]
     _pattern: re.Pattern[str]
 
     def restore(self, output: str) -> Restored:
-        """A model's output with the stand-ins put back; spaces and case in them may differ."""
+        """Restore the stand-ins of a model's output, whose spaces and case may differ."""
         pieces: list[str] = []
         seen: set[int] = set()
         position = 0
@@ -111,7 +111,7 @@ def _without_last_space(text: str) -> str:
 def protect(
     text: str, *, codes: Sequence[str] = (), options: ProtectionOptions | None = None
 ) -> ProtectedText:
-    """Replace what must stay by stand-ins; `codes` are a segment's own tags."""
+    """Replace protected parts by stand-ins; `codes` are a segment's own tags."""
     options = options or ProtectionOptions()
     finds = list(_finds(text, codes, options))
     pattern = _pattern(options.stand_in)
@@ -136,7 +136,7 @@ def protect(
 
 
 class _StandInWriter:
-    """Puts a text with stand-ins together."""
+    """Builds a text with stand-ins."""
 
     def __init__(self, form: str) -> None:
         self.form = form
@@ -146,12 +146,12 @@ class _StandInWriter:
         self.numbers: dict[int, _StandIn] = {}
 
     def add(self, text: str, *, mask: str | None = None) -> None:
-        """Text as it is."""
+        """Add literal text."""
         self.texts.append(text)
         self.shapes.append(text if mask is None else mask * len(text))
 
     def stand_in(self, number: int, original: str, *, pad: bool, mask: str) -> None:
-        """A stand-in; one of letters or digits is kept apart from words."""
+        """Add a stand-in; one of letters or digits is separated from words by spaces."""
         last = next((text[-1] for text in reversed(self.texts) if text), " ")
         before = self.loose and last.isalnum()
         after = self.loose and pad
@@ -161,14 +161,14 @@ class _StandInWriter:
         self.add(" " * after)
 
     def finish(self, copies: list[str], pattern: re.Pattern[str]) -> ProtectedText:
-        """The whole."""
+        """The finished text."""
         stand_ins = {self.form.format(n): each.original for n, each in self.numbers.items()}
         texts, shapes = "".join(self.texts), "".join(self.shapes)
         return ProtectedText(texts, shapes, stand_ins, tuple(copies), self.numbers, pattern)
 
 
 def _pattern(form: str) -> re.Pattern[str]:
-    """A stand-in, however a model spaces and cases it."""
+    """A pattern of a stand-in with any spacing and case."""
     left, right = ("".join(rf"{re.escape(c)}\s*" for c in side) for side in form.split("{}"))
     right = right.removesuffix(r"\s*")
     gap = r"\s*" if right else ""
@@ -177,7 +177,7 @@ def _pattern(form: str) -> re.Pattern[str]:
 
 
 def _finds(text: str, codes: Sequence[str], options: ProtectionOptions) -> Iterator[_Find]:
-    """What to protect, in order; where two overlap, the kind that comes first in ALL wins."""
+    """Find protected parts in order; where two overlap, the kind that comes first in ALL wins."""
     patterns = {**PATTERNS, TERM: term_pattern(options.terms)}
     taken = bytearray(len(text))
     found: list[_Find] = []
@@ -200,7 +200,7 @@ def _code_pattern(codes: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def _missing(copies: Sequence[str], text: str) -> Iterator[str]:
-    """The copies that a text has fewer of than it should; separators in numbers may differ."""
+    """The expected copies that a text lacks; separators in numbers may differ."""
     for copy, needed in Counter(copies).items():
         digits = re.findall(r"\d+", copy)
         number = PATTERNS["number"].fullmatch(copy)

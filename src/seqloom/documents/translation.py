@@ -1,4 +1,4 @@
-"""A document through a model: segments are protected, split into sentences, and put together."""
+"""Translate documents: protect segments, split them into sentences, translate, and join."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,16 +18,16 @@ __all__ = [
     "translate_document",
 ]
 
-STAND_IN = re.compile(r"(⟦[0-9]+⟧)")  # has no letters, so no model gets it
+STAND_IN = re.compile(r"(⟦[0-9]+⟧)")  # has no letters, so it is never sent to the model
 Translate = Callable[[Sequence[str]], Sequence[str]]
 
 
 @dataclass(frozen=True)
 class TranslationOptions:
-    """How segments become inputs of a model: its language, and the longest input by `length`.
+    """How segments are translated: the source language, and the maximum input by `length`.
 
-    `keep` translates a segment again that has lost something protected, in the parts between what
-    must stay, which then cannot be lost.
+    `keep` retranslates a segment that has lost a protected part, in pieces around the protected
+    parts, which then cannot be lost.
     """
 
     protection: ProtectionOptions = field(default_factory=ProtectionOptions)
@@ -38,14 +38,16 @@ class TranslationOptions:
 
 
 class LostText(NamedTuple):
-    """What was protected in a segment and is not in its translation."""
+    """The protected parts of a segment that its translation lacks."""
 
     place: str
     text: str
 
 
 class TranslatedSegment(NamedTuple):
-    """A segment and its translation; `in_parts` says that the protected parts kept it apart."""
+    """A segment and its translation; `in_parts` if it was translated in pieces around protected
+    parts.
+    """
 
     place: str
     source: str
@@ -59,7 +61,7 @@ class TranslatedSegment(NamedTuple):
 
 
 class TranslatedDocument(NamedTuple):
-    """The bytes of a translated document, what was lost in it, and its segments."""
+    """The bytes of a translated document, the protected parts lost, and its segments."""
 
     data: bytes
     lost: list[LostText]
@@ -72,9 +74,9 @@ def translate_document(
     *,
     options: TranslationOptions | None = None,
 ) -> TranslatedDocument:
-    """Translate all segments in one call of `translate`, which gets and gives a list of texts.
+    """Translate all segments in one call of `translate`, a function on lists of texts.
 
-    With `keep` there is a second call for the segments that have lost something.
+    `keep` makes a second call for segments that have lost protected parts.
     """
     options = options or TranslationOptions()
     found = _translate_segments(document.segments, translate, partial(_SegmentInput, options))
@@ -107,7 +109,7 @@ def _translate_segments(
 
 
 class _SegmentInput:
-    """The texts that a model gets of a segment, and how they go together."""
+    """The model inputs of a segment, and how to join their outputs."""
 
     def __init__(self, options: TranslationOptions, segment: Segment) -> None:
         self.protected = protect(segment.text, codes=segment.codes, options=options.protection)
@@ -115,11 +117,11 @@ class _SegmentInput:
 
     @property
     def texts(self) -> list[str]:
-        """The pieces that have letters; the others stay as they are."""
+        """The pieces with letters; others stay unchanged."""
         return [piece.text for piece in self.pieces if _has_letters(piece)]
 
     def join(self, outputs: Sequence[str]) -> str:
-        """The pieces with their translations, and the spaces between them."""
+        """Join the translated pieces with the spaces between them."""
         left = iter(outputs)
         return "".join(
             (next(left) if _has_letters(piece) else piece.text) + piece.space
@@ -128,7 +130,7 @@ class _SegmentInput:
 
 
 class _PartedInput(_SegmentInput):
-    """The same in parts, with everything protected between them."""
+    """A segment's input in pieces between protected parts."""
 
     def __init__(self, options: TranslationOptions, segment: Segment) -> None:
         safe = replace(options.protection, stand_in="⟦{}⟧", copied=frozenset())
@@ -137,7 +139,7 @@ class _PartedInput(_SegmentInput):
 
 
 def _parts(piece: TextPiece) -> Iterator[TextPiece]:
-    """A piece cut before and after each stand-in; spaces around the parts stay."""
+    """Split a piece around each stand-in; surrounding spaces stay."""
     for part in STAND_IN.split(piece.text):
         body = part.strip()
         start = part.find(body)

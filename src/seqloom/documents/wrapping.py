@@ -1,16 +1,16 @@
-"""Lines of a text that a document breaks by hand: broken again after translation."""
+"""Rewrap translated text in documents with hard line breaks."""
 
 import re
 
 __all__ = ["balance_lines", "wrap_text"]
 
-CHARACTERS = r"(?:<[^<>]*>|[^\s<]|<)"  # a tag with spaces in it is not broken
+CHARACTERS = r"(?:<[^<>]*>|[^\s<]|<)"  # does not break inside a tag
 WORD = re.compile(rf"{CHARACTERS}+(?: [-–—‐]{CHARACTERS}*)*")
 """A word with the dashes after it: a line that begins with a dash is another speaker's."""
 
 
 def wrap_text(text: str, *, width: int) -> list[str]:
-    """The words of a text in lines of at most `width` characters, longer words on their own."""
+    """Wrap a text at `width` characters; longer words get their own line."""
     lines: list[str] = []
     for word in WORD.findall(text):
         if lines and len(lines[-1]) + 1 + len(word) <= width:
@@ -21,7 +21,7 @@ def wrap_text(text: str, *, width: int) -> list[str]:
 
 
 def balance_lines(text: str, *, count: int) -> list[str]:
-    """The words of a text in at most `count` lines, the longest as short as can be."""
+    """Break a text into at most `count` lines, with the shortest possible longest line."""
     low, high = 1, max(1, len(text))
     while low < high:
         width = (low + high) // 2

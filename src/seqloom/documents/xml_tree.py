@@ -1,6 +1,6 @@
-"""XML with the place of every tag: checked by a strict parser, cut by one that keeps positions.
+"""XML trees with source offsets: validated by a strict parser, tokenized by one that keeps offsets.
 
-The parser refuses entities and reads nothing outside the file.
+The parser rejects entities and reads nothing outside the file.
 """
 
 import codecs
@@ -33,7 +33,7 @@ TOKEN = re.compile(
 
 @dataclass(eq=False)
 class XmlElement:
-    """An element, its tags and its place among the tokens of the document."""
+    """An element, with its tags among the document's tokens."""
 
     opening: MarkupToken
     parent: "XmlElement | None"
@@ -49,12 +49,12 @@ class XmlElement:
 
     @property
     def tag(self) -> str:
-        """Its name as it is written, with its prefix."""
+        """Its qualified name."""
         return self.opening.raw[1:].split()[0].rstrip("/>")
 
     @property
     def closing(self) -> MarkupToken:
-        """Its closing tag; an empty element's only one."""
+        """Its closing tag; for an empty element, its only tag."""
         return self.tokens[self.last]
 
     @property
@@ -63,11 +63,11 @@ class XmlElement:
         return self.tokens[self.first + 1 : self.last]
 
     def child(self, name: str) -> "XmlElement | None":
-        """The first child of a name."""
+        """The first child of this name."""
         return next((each for each in self.children if each.name == name), None)
 
     def find_attribute(self, attribute: str) -> str | None:
-        """An attribute of the element or of the nearest around it that has it."""
+        """An attribute of the element or of its nearest ancestor with it."""
         node: XmlElement | None = self
         while node is not None:
             value = node.opening.attribute(attribute)
@@ -77,7 +77,7 @@ class XmlElement:
         return None
 
     def descendants(self, name: str = "") -> Iterator["XmlElement"]:
-        """All elements below this one, or those of a name, in order."""
+        """All descendants, optionally of one name, in document order."""
         waiting = self.children[::-1]
         while waiting:
             node = waiting.pop()
@@ -86,14 +86,14 @@ class XmlElement:
             waiting += node.children[::-1]
 
     def space_before(self) -> str:
-        """The line end and indentation before it, if there is one."""
+        """The line ending and indentation before it, if any."""
         before = self.tokens[self.first - 1]
         blank = before.kind is TokenKind.TEXT and not before.raw.strip()
         return before.raw if blank else ""
 
 
 def declared_xml_encoding(data: bytes) -> str | None:
-    """The encoding that an XML declaration names, or that its first bytes show."""
+    """The encoding declared in the XML declaration, or detected from the first bytes."""
     for start, codec in ((b"<\0?\0", "utf-16-le"), (b"\0<\0?", "utf-16-be")):
         if data.startswith(start):
             return codec
@@ -102,7 +102,7 @@ def declared_xml_encoding(data: bytes) -> str | None:
 
 
 def parse_xml(source: DocumentSource) -> XmlElement:
-    """The root element; DataError with the line where the document is not well-formed."""
+    """Parse to the root element; DataError with the line if the document is not well-formed."""
     _check_well_formed(source)
     tokens = list(_tokens(source.text))
     root: XmlElement | None = None
@@ -159,7 +159,8 @@ def element_parts(
     element: XmlElement, *, opaque: frozenset[str], keep_space: bool = False
 ) -> list[InlinePart]:
     """The content of an element as text and codes; an element in `opaque`, or one marked
-    `translate="no"`, is one code with all that is in it."""
+    `translate="no"`, is a single code with its content.
+    """
     whole = {
         each.first: each.last for each in element.descendants() if _is_opaque(each.opening, opaque)
     }
@@ -182,7 +183,7 @@ def _is_opaque(token: MarkupToken, opaque: frozenset[str]) -> bool:
 
 
 def _parts(token: MarkupToken, keep_space: bool) -> list[InlinePart]:
-    """A token as parts of its paragraph."""
+    """The parts of a token."""
     match token.kind:
         case TokenKind.TEXT:
             return text_parts(token.raw, token.start, xml=True, keep_space=keep_space)

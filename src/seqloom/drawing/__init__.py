@@ -1,1 +1,1 @@
-"""Pictures, pages and tables, drawn from plain arrays and labels; all use of matplotlib."""
+"""Drawings, pages and tables from plain arrays and labels; the only user of matplotlib."""

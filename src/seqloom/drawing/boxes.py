@@ -1,4 +1,4 @@
-"""Boxes in columns and rows, and arrows that run between them without crossing a box."""
+"""Diagrams of boxes in columns and rows, with arrows routed around the boxes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -12,12 +12,12 @@ __all__ = ["Arrow", "Box", "BoxDiagram", "Heading", "draw_diagram"]
 
 ROW = 0.78  # inches from row to row
 HALF = 0.15  # height of half a box
-LETTER = 0.078  # inches of a letter
-LEAST, ROOM = 0.5, 0.54  # width of a box at least, and between columns
-BEND = 0.07  # radius of a corner
-LANE = 0.07  # inches between arrows that run next to each other
+LETTER = 0.078  # inches per letter
+LEAST, ROOM = 0.5, 0.54  # minimum width of a box, and space between columns
+BEND = 0.07  # corner radius
+LANE = 0.07  # inches between parallel arrows
 MARGIN = 0.3
-ENTRY = 2.5  # inches of an entry of the legend
+ENTRY = 2.5  # inches of a legend entry
 
 NEXT = ("feedback", "soft feedback", "input feeding", "query", "initial", "time")
 """Kinds of arrows that lead into a box from its left."""
@@ -44,7 +44,7 @@ Point = tuple[float, float]
 
 
 class Box(NamedTuple):
-    """Where a box stands, in columns and rows, what is written in it, and its kind."""
+    """The position of a box, in columns and rows, its text and its kind."""
 
     x: float
     y: float
@@ -53,7 +53,7 @@ class Box(NamedTuple):
 
 
 class Arrow(NamedTuple):
-    """From which box to which, of what kind; `weight` is that of attention."""
+    """The boxes that an arrow connects, and its kind; `weight` is of attention."""
 
     begin: str
     end: str
@@ -62,7 +62,7 @@ class Arrow(NamedTuple):
 
 
 class Heading(NamedTuple):
-    """A text beside a row, on the left of all boxes or on the right."""
+    """A heading beside a row, on the left of all boxes or on the right."""
 
     y: float
     label: str
@@ -70,7 +70,7 @@ class Heading(NamedTuple):
 
 
 class BoxDiagram:
-    """Boxes by name, with the lines of the arrows between them in inches."""
+    """Boxes by name, and the routes of their arrows in inches."""
 
     def __init__(
         self,
@@ -92,17 +92,17 @@ class BoxDiagram:
         return max(LEAST, LETTER * len(box.label) + 0.16) / 2
 
     def centre(self, box: Box) -> Point:
-        """The middle of a box."""
+        """The centre of a box."""
         return box.x * self.column, box.y * ROW
 
     def path(self, arrow: Arrow) -> tuple[list[Point], bool]:
-        """The corners of an arrow's line, or a line and a Bézier curve."""
+        """The corners of an arrow's route, or a line and a Bézier curve."""
         begin, end = self.boxes[arrow.begin], self.boxes[arrow.end]
         line = self._line(begin, end, arrow)
         return self._fan(begin, end) if line is None else (line, False)
 
     def _line(self, begin: Box, end: Box, arrow: Arrow) -> list[Point] | None:
-        """The corners of a line along rows and columns; None for one of a fan."""
+        """The corners of an orthogonal route; None for an arrow of a fan."""
         beside = self._is_beside(begin, end)
         line = None
         if arrow.begin == arrow.end:
@@ -120,14 +120,14 @@ class BoxDiagram:
         return line
 
     def _loop(self, box: Box) -> list[Point]:
-        """Out of a box and back, on its outer side."""
+        """A loop on the outer side of a box."""
         x, y = self.centre(box)
         side = -1 if box.x <= 0 else 1
         edge, far = x + side * self.half_width(box), x + side * (self.half_width(box) + 0.2)
         return [(edge, y + 0.08), (far, y + 0.08), (far, y - 0.08), (edge, y - 0.08)]
 
     def _within_column(self, begin: Box, end: Box, arrow: Arrow) -> list[Point]:
-        """Straight up, or beside the boxes between."""
+        """A vertical route, straight or around the boxes between."""
         (x, y), (_, to) = self.centre(begin), self.centre(end)
         up = 1 if to > y else -1
         between = any(
@@ -144,7 +144,7 @@ class BoxDiagram:
         return [(x + out, y), (lane, y), (lane, to - 0.05), (x + into, to - 0.05)]
 
     def _within_row(self, begin: Box, end: Box, arrow: Arrow) -> list[Point]:
-        """Straight, or above the boxes between."""
+        """A horizontal route, straight or above the boxes between."""
         (x, y), (to, _) = self.centre(begin), self.centre(end)
         way = 1 if to > x else -1
         if not self._is_beside(begin, end):
@@ -155,12 +155,12 @@ class BoxDiagram:
         return [(x + way * self.half_width(begin), y), (to - way * self.half_width(end), y)]
 
     def _is_beside(self, begin: Box, end: Box) -> bool:
-        """Whether no box stands between two of a row."""
+        """Whether no box lies between two boxes of a row."""
         low, high = sorted((begin.x, end.x))
         return not any(row == round(begin.y, 2) and low < x < high for x, row in self._at)
 
     def _from_left(self, begin: Box, end: Box, arrow: Arrow) -> list[Point]:
-        """Into a box from the left, along the space before its column."""
+        """A route into a box from the left, along the space before its column."""
         (x, y), (to, level) = self.centre(begin), self.centre(end)
         lane = to - self.column / 2 + LANE * (NEXT.index(arrow.kind) - 1.5)
         level += {"query": -0.05, "input feeding": -0.08, "initial": 0.05}.get(arrow.kind, 0.0)
@@ -172,7 +172,7 @@ class BoxDiagram:
         return [(x, y + HALF), (x, above), (lane, above), (lane, level), (left, level)]
 
     def _into_code(self, begin: Box, end: Box) -> list[Point]:
-        """Into the code from its left, along the row of a box or the space above that row."""
+        """A route into the code from its left, along the row of a box or the space above it."""
         (x, y), (to, level) = self.centre(begin), self.centre(end)
         left, lane = to - self.half_width(end), to - self.half_width(end) - 0.2
         if self._is_beside(begin, end):
@@ -181,7 +181,7 @@ class BoxDiagram:
         return [(x, y + HALF), (x, above), (lane, above), (lane, level), (left, level)]
 
     def _bus(self, begin: Box, end: Box) -> list[Point]:
-        """Along the space below the row of a box, and into it from below."""
+        """A route along the space below the row of a box, and into it from below."""
         (x, y), (to, level) = self.centre(begin), self.centre(end)
         bus, into = level - ROW / 2 - 0.02, to - self.half_width(end) / 2
         if level == y:
@@ -192,7 +192,9 @@ class BoxDiagram:
         return [(x, y - HALF), (x, bus), (into, bus), (into, level - HALF)]
 
     def _fan(self, begin: Box, end: Box) -> tuple[list[Point], bool]:
-        """Straight between two rows; further up, along the space below the row that it leads to."""
+        """A straight line between adjacent rows; otherwise along the space below the row of its
+        end.
+        """
         (x, y), (to, level) = self.centre(begin), self.centre(end)
         if level < y:
             return [(x, y - HALF), (to, level + HALF)], False
@@ -207,7 +209,7 @@ class BoxDiagram:
         return [*start, (start[-1][0], middle), (to, middle), (to, level - HALF)], True
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it in inches from the upper left corner, with arrows as paths of SVG."""
+        """The diagram in inches from the upper left corner, with arrows as SVG paths."""
         left, bottom, right, top = self.bounds
 
         def place(point: Point) -> tuple[float, float]:
@@ -253,7 +255,7 @@ class BoxDiagram:
         }
 
     def heading_place(self, heading: Heading) -> tuple[Point, str]:
-        """Where a heading stands, on the left or on the right of all boxes, and its alignment."""
+        """The position of a heading, on the left or right of all boxes, and its alignment."""
         left, right = self._sides
         if heading.left:
             return (left - MARGIN, heading.y * ROW), "right"
@@ -261,7 +263,7 @@ class BoxDiagram:
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """Left, bottom, right and top of everything."""
+        """The left, bottom, right and top of the diagram."""
         left, right = (
             side + 1.2 * MARGIN * way for side, way in zip(self._sides, (-1, 1), strict=False)
         )
@@ -274,13 +276,13 @@ class BoxDiagram:
 
     @property
     def _sides(self) -> Point:
-        """The left and the right end of the boxes, with room for the lines beside them."""
+        """The left and right ends of the boxes, with room for lines beside them."""
         widths = [(self.centre(box)[0], self.half_width(box)) for box in self.boxes.values()]
         return min(x - half for x, half in widths) - 0.05, max(x + half for x, half in widths) + 0.3
 
 
 def draw_diagram(diagram: BoxDiagram, figure: "Figure", labels: Sequence[str]) -> None:
-    """Arrows, then boxes, headings and a legend."""
+    """Draw arrows, then boxes, headings and a legend."""
     left, bottom, right, top = diagram.bounds
     legend = _legend(diagram.arrows)
     rows = -(-len(legend) // max(1, int((right - left) / ENTRY)))
@@ -302,7 +304,7 @@ def draw_diagram(diagram: BoxDiagram, figure: "Figure", labels: Sequence[str]) -
 
 
 def _legend(arrows: Sequence[Arrow]) -> dict[str, str]:
-    """What each look of an arrow means, by the first kind that has it."""
+    """The meaning of each arrow style, by the first kind that has it."""
     found: dict[tuple[str, object], list[str]] = {}
     for kind in WORDS:
         if any(arrow.kind == kind for arrow in arrows):
@@ -325,7 +327,7 @@ def _draw_box(axes: "Axes", diagram: BoxDiagram, box: Box, label: str) -> None:
 
 
 def _draw_texts(axes: "Axes", diagram: BoxDiagram) -> None:
-    """The names of the rows, and dots where steps are left out."""
+    """Draw the names of rows, and dots at omitted steps."""
     for each in diagram.headings:
         (x, y), align = diagram.heading_place(each)
         axes.text(x, y, each.label, va="center", ha=align, fontsize=9.5, color="0.3")
@@ -353,8 +355,9 @@ def _draw_arrows(axes: "Axes", diagram: BoxDiagram) -> None:
 
 
 def _segments(points: Sequence[Point], *, curve: bool) -> Iterator[tuple[str, list[Point]]]:
-    """A line with rounded corners as SVG has it: its letters, each with its points; with `curve`,
-    its last four points are a Bézier curve's."""
+    """A line with rounded corners as SVG commands with their points; with `curve`, its last four
+    points form a Bézier curve.
+    """
     line = points[:-3] if curve else points
     yield "M", [line[0]]
     for before, here, after in zip(line, line[1:], line[2:], strict=False):
@@ -379,7 +382,7 @@ def _round_corners(points: Sequence[Point], *, curve: bool) -> "Path":
 
 
 def _toward(corner: Point, other: Point) -> Point:
-    """A point near a corner, on the way to another."""
+    """A point near a corner, towards another point."""
     way = other[0] - corner[0], other[1] - corner[1]
     length = max(1e-9, float(abs(way[0]) + abs(way[1])))
     share = min(0.5, BEND / length)

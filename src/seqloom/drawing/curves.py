@@ -1,4 +1,4 @@
-"""Learning curves: losses, held-out results, learning rate and gradient over the updates (S9)."""
+"""Learning curves: losses, validation results, learning rate and gradient norm by update (S9)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["Curves", "draw_curves", "fill_curves"]
 
 Points = list[tuple[int, float]]
-FEW = 40  # points that are marked one by one
+FEW = 40  # points up to which each has a marker
 BLUE, ORANGE, GREY = "#1f5fa8", "#c8641e", "#8a8a8a"
 
 
@@ -27,11 +27,11 @@ class Curves:
     metric: Points
     rate: Points
     gradient: Points
-    name: str = "metric"  # of what held-out results are judged by
+    name: str = "metric"  # of the validation metric
 
     @classmethod
     def of(cls, events: Iterable[Mapping[str, Any]], metric: str = "metric") -> "Curves":
-        """From the events of a run; values that were not finite are left out."""
+        """Collect the curves from a run's events, without values that are not finite."""
         kept = list(events)
         names = [name for event in kept for name in event.get("scores") or ()]
         return cls(
@@ -45,7 +45,7 @@ class Curves:
 
 
 def draw_curves(curves: Curves, path: Path, *, best: int | None = None) -> None:
-    """Write the curves as PNG or SVG, whichever the path's ending says; the best step is marked."""
+    """Write the curves as PNG or SVG, by the path's ending, with the best step marked."""
     save(path, lambda figure: fill_curves(figure, curves, best), dots=110)
 
 
@@ -58,7 +58,7 @@ def _points(events: Sequence[Mapping[str, Any]], kind: str, value: str) -> Point
 
 
 def fill_curves(figure: "Figure", curves: Curves, best: int | None) -> None:
-    """Losses, held-out results, learning rate and gradient side by side."""
+    """Draw losses, validation results, learning rate and gradient norm side by side."""
     figure.set_size_inches(10, 3)
     figure.set_layout_engine("constrained")
     loss, metric, rate = figure.subplots(1, 3)
@@ -95,7 +95,7 @@ def _frame(axes: "Axes", title: str) -> None:
 
 
 def _line(axes: "Axes", points: Points, color: str, label: str = "", *, width: float = 1.3) -> None:
-    """A curve; few points are marked one by one."""
+    """Draw a curve; few points have markers."""
     if points:
         steps, values = zip(*points, strict=True)
         marker = "." if len(points) < FEW else ""

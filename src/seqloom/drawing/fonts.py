@@ -1,4 +1,4 @@
-"""Which installed fonts can show a text, so that pictures have letters and not boxes."""
+"""Installed fonts that cover the characters of labels."""
 
 from collections.abc import Collection, Sequence
 
@@ -8,9 +8,9 @@ FIRST = "DejaVu Sans"
 
 
 def legible_labels(labels: Sequence[str], kind: str) -> tuple[list[str], list[str]]:
-    """The labels as a picture of that kind can show them, and the font families to try in turn.
+    """The labels as a picture of that kind can show them, and the font families to try in order.
 
-    Characters that no installed font has are written as U+XXXX in a PNG; an SVG keeps its text.
+    Characters without an installed font become U+XXXX in a PNG; an SVG keeps its text.
     """
     families, missing = families_for(set("".join(labels)))
     if kind == "png":
@@ -19,10 +19,11 @@ def legible_labels(labels: Sequence[str], kind: str) -> tuple[list[str], list[st
 
 
 def families_for(characters: Collection[str]) -> tuple[list[str], set[str]]:
-    """Font families to try in turn, and the characters that none of the installed ones has.
+    """Font families to try in order, and the characters that no installed font has.
 
-    matplotlib's own font comes first; others join only where they add a character. Its list of
-    fonts may be an old one: where something is missing, those installed since are looked for.
+    matplotlib's default font comes first; others are added only if they cover a missing character.
+    Its list of fonts may be outdated: if a character is missing, newly installed fonts are
+    searched.
     """
     families, missing = _families(characters)
     if missing and _register_new_fonts():
@@ -31,7 +32,7 @@ def families_for(characters: Collection[str]) -> tuple[list[str], set[str]]:
 
 
 def _families(characters: Collection[str]) -> tuple[list[str], set[str]]:
-    """The same among the fonts that matplotlib knows."""
+    """The families and missing characters, by the fonts that matplotlib has registered."""
     from matplotlib.font_manager import fontManager
 
     fonts = sorted(
@@ -57,7 +58,7 @@ def _families(characters: Collection[str]) -> tuple[list[str], set[str]]:
 
 
 def _register_new_fonts() -> bool:
-    """Whether fonts are installed that matplotlib did not know until now."""
+    """Register fonts installed since matplotlib listed them; return whether there are any."""
     from matplotlib.font_manager import findSystemFonts, fontManager
 
     known = {font.fname for font in fontManager.ttflist}
@@ -73,12 +74,12 @@ def _register_new_fonts() -> bool:
 
 
 def replace_missing(label: str, missing: Collection[str]) -> str:
-    """The label with its unshowable characters as U+XXXX."""
+    """Replace unavailable characters in a label by U+XXXX."""
     return "".join(f"U+{ord(c):04X}" if c in missing else c for c in label)
 
 
 def _font_characters(path: str) -> set[str]:
-    """The characters of a font file; none where it cannot be read."""
+    """The characters of a font file; empty if it is unreadable."""
     from matplotlib.font_manager import get_font
 
     try:

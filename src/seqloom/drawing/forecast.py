@@ -1,4 +1,4 @@
-"""Forecasts as pictures: the past, the mean of what is expected, its bands, and what came (S9)."""
+"""Forecast plots: the past, the mean and the prediction intervals, and actual values (S9)."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,19 +16,19 @@ if TYPE_CHECKING:
 __all__ = ["draw_forecast", "fill_forecast"]
 
 BLUE, ORANGE, GREY = "#1f5fa8", "#c8641e", "#6b6b6b"
-MOST_COLUMNS = 12  # that are drawn
-PAST = 2  # times as many steps of the past as of the forecast, ...
-LEAST_PAST = 24  # ... and at least so many
-LETTER = 0.072  # inches, of a label
+MOST_COLUMNS = 12  # columns drawn
+PAST = 2  # steps of the past, as a multiple of the forecast's, ...
+LEAST_PAST = 24  # ... but at least this many
+LETTER = 0.072  # inches per letter of a label
 
 
 def draw_forecast(forecast: Forecast, path: Path) -> None:
-    """Write a picture as PNG or SVG, whichever the path's ending says: a row for each column."""
+    """Write a plot as PNG or SVG, by the path's ending, with a row for each column."""
     save(path, lambda figure: fill_forecast(figure, forecast), dots=110)
 
 
 def fill_forecast(figure: "Figure", forecast: Forecast) -> None:
-    """A row for each column: the past, the forecast with its bands, and what came."""
+    """Draw a row for each column: the past, the forecast with its intervals, and actual values."""
     columns = forecast.columns[:MOST_COLUMNS]
     wide = 2 if len(columns) > 3 else 1
     tall = -(-len(columns) // wide)
@@ -47,7 +47,7 @@ def fill_forecast(figure: "Figure", forecast: Forecast) -> None:
 
 
 def _column(axes: "Axes", forecast: Forecast, number: int, *, width: float) -> None:
-    """One column on axes that are at least so many inches wide."""
+    """Draw one column on axes of at least this width in inches."""
     steps = len(forecast.times)
     shown = min(len(forecast.past), max(PAST * steps, LEAST_PAST))
     past = forecast.past[len(forecast.past) - shown :, number]

@@ -1,4 +1,4 @@
-"""A table of weights as a heat map, legible from one token a side to hundreds."""
+"""Heat maps of weights, legible for one token per side up to hundreds."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -13,31 +13,31 @@ if TYPE_CHECKING:
 
 __all__ = ["fill_heat_map", "fill_heat_maps", "scale_top"]
 
-TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a scale of weights
+TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # upper ends of the colour scale
 
 
 def scale_top(weights: np.ndarray) -> float:
-    """The end of a scale of weights: the least round number that no weight is above."""
+    """The upper end of the colour scale: the smallest round number that no weight exceeds."""
     most = float(weights.max())
     return next((top for top in TOPS if most <= top), 1.0)
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Sizes of a picture in inches, so that a cell holds a legible label however many there are."""
+    """Sizes of a heat map in inches, with legible labels for any number of cells."""
 
     columns: int
     rows: int
 
     @property
     def cell(self) -> float:
-        """The side of a cell: roomy for a few tokens, at least a small letter for hundreds."""
+        """The side of a cell: large for few tokens, at least a small letter for hundreds."""
         most = max(self.columns, self.rows)
         return min(60 / most, max(0.15, min(0.46, 9.2 / most)))
 
     @property
     def map(self) -> tuple[float, float]:
-        """Width and height of the map alone."""
+        """Width and height of the map without the colour bar."""
         return self.columns * self.cell, self.rows * self.cell
 
     @property
@@ -53,16 +53,16 @@ class _Layout:
 
     @property
     def is_roomy(self) -> bool:
-        """Whether a cell has room for its number and a rim."""
+        """Whether a cell has room for its number and a margin."""
         return self.cell > 0.4
 
     @property
     def stride(self) -> int:
-        """Every how many tokens there is room for a label."""
+        """The number of tokens per label that fits."""
         return math.ceil(0.1 / self.cell)
 
     def box(self, left: float, size: tuple[float, float]) -> tuple[float, float, float, float]:
-        """A box of that size at the top of the page, in shares of it."""
+        """A box of this size at the top of the page, in figure coordinates."""
         (width, height), (page_width, page_height) = size, self.page
         return (
             left / page_width,
@@ -73,7 +73,7 @@ class _Layout:
 
 
 def fill_heat_map(weights: np.ndarray, figure: "Figure", labels: Sequence[str]) -> None:
-    """The map and a colour bar; labels are those of the columns, then those of the rows."""
+    """Draw the map and a colour bar; labels are of the columns, then of the rows."""
     columns, rows = labels[: weights.shape[1]], labels[weights.shape[1] :]
     layout = _Layout(len(columns), len(rows))
     figure.set_size_inches(*layout.page)
@@ -91,7 +91,7 @@ def fill_heat_map(weights: np.ndarray, figure: "Figure", labels: Sequence[str]) 
 
 
 def _label(axes: "Axes", layout: _Layout, columns: Sequence[str], rows: Sequence[str]) -> None:
-    """Source tokens on top, turned where they are long, and output tokens on the left."""
+    """Label source tokens on top, rotated if long, and output tokens on the left."""
     turn = 45 if layout.cell > 0.25 else 90
     across, down = range(0, len(columns), layout.stride), range(0, len(rows), layout.stride)
     axes.xaxis.tick_top()
@@ -113,7 +113,7 @@ def _label(axes: "Axes", layout: _Layout, columns: Sequence[str], rows: Sequence
 
 
 def _write_numbers(axes: "Axes", weights: np.ndarray, top: float) -> None:
-    """Each weight in its cell, without the leading zero; nothing where it rounds to zero."""
+    """Write each weight into its cell, without the leading zero, unless it rounds to zero."""
     for (row, column), weight in np.ndenumerate(weights):
         text = f"{weight:.2f}"
         if text != "0.00":
@@ -126,7 +126,9 @@ def _write_numbers(axes: "Axes", weights: np.ndarray, top: float) -> None:
 def fill_heat_maps(
     maps: Sequence[Mapping[str, np.ndarray]], figure: "Figure", labels: Sequence[str]
 ) -> None:
-    """Rows of small maps by their titles, with labels of columns, then of rows at the rim alone."""
+    """Draw rows of small titled maps, with labels of columns, then of rows, at the outer edges
+    only.
+    """
     across, count = max(map(len, maps)), next(iter(maps[0].values())).shape[1]
     columns, rows = labels[:count], labels[count:]
     cell = max(0.07, min(0.22, 2.6 / max(len(columns), len(rows))))

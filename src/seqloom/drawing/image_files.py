@@ -1,4 +1,4 @@
-"""Pictures as files: PNG or SVG by the name's ending, byte-identical for the same picture."""
+"""Image files: PNG or SVG by the name's ending, deterministic to the byte."""
 
 import html
 import io
@@ -16,47 +16,48 @@ if TYPE_CHECKING:
 
 __all__ = ["Drawing", "kind_of", "save", "write_bytes"]
 
-LONGEST_LABEL = 200  # characters of a text alternative
+LONGEST_LABEL = 200  # characters of alternative text
 METADATA = {"png": {"Software": "Seqloom"}, "svg": {"Creator": "Seqloom", "Date": None}}
 
 
 @dataclass(frozen=True)
 class Drawing:
-    """A picture that is not drawn yet: its labels, and what puts it on a figure.
+    """A picture to be rendered: its labels, and the function that draws it on a figure.
 
-    `fill` takes the labels as the picture can show them, in the same order.
+    `fill` takes the labels in displayable form, in the same order.
     """
 
     labels: tuple[str, ...]
     fill: Callable[["Figure", Sequence[str]], None]
     dpi: int = 150
-    shows_media: bool = False  # whose colours must stay as they are
+    shows_media: bool = False  # whether it shows media, whose colours must not change
 
     def save(self, path: Path) -> None:
-        """Write it as PNG or SVG, by the path's ending."""
+        """Write the picture as PNG or SVG, by the path's ending."""
         write_bytes(path, self.render(kind_of(path)))
 
     def svg(self) -> str:
-        """The picture as a part of a page."""
+        """The picture as inline SVG."""
         text = self.render("svg").decode("utf-8")
         return text[text.index("<svg") :]
 
     def figure(self, words: str) -> str:
-        """The picture on a page with a text alternative; its colours follow a dark page, unless
-        they are those of a medium."""
+        """The picture in HTML with alternative text; its colours adapt to dark pages, unless it
+        shows media.
+        """
         label = html.escape(words[:LONGEST_LABEL], quote=True)
         picture = self.svg().replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
         kind = "" if self.shows_media else ' class="drawn"'
         return f'<figure{kind} tabindex="0">{picture}</figure>'
 
     def render(self, kind: str) -> bytes:
-        """The bytes of a file of this kind."""
+        """Render to a file format."""
         labels, families = legible_labels(self.labels, kind)
         return _render(kind, lambda figure: self.fill(figure, labels), families, self.dpi)
 
 
 def kind_of(path: Path) -> str:
-    """The kind of picture that a path asks for: png or svg."""
+    """The file format of a path: png or svg."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in METADATA:
         raise ConfigError(
@@ -72,12 +73,12 @@ def save(
     families: Sequence[str] = ("DejaVu Sans",),
     dots: int = 150,
 ) -> None:
-    """Fill a figure and write it, with `dots` to the inch if it is a PNG."""
+    """Draw a figure and write it, with `dots` per inch if it is a PNG."""
     write_bytes(path, _render(kind_of(path), fill, families, dots))
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file and create its folders; DataError where that fails."""
+    """Write a file, creating its folders; DataError if that fails."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)

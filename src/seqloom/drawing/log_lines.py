@@ -1,4 +1,4 @@
-"""Gradient norms over time on a logarithmic axis, as bars, and gates as a map."""
+"""Gradient norms over time on a logarithmic axis or as bars, and gates as heat maps."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 
 __all__ = ["fill_bars", "fill_gates", "fill_log_lines"]
 
-FEW = 24  # steps, up to which each is marked in a picture
-DECADES = 12  # shown at most
-ROOM = 12  # symbols that have room side by side
-TICKS = 60  # symbols that are written below a map
+FEW = 24  # steps up to which each has a marker
+DECADES = 12  # at most
+ROOM = 12  # symbols that fit side by side
+TICKS = 60  # symbols labelled below a map
 
 
 def fill_log_lines(axes: "Axes", lines: Mapping[str, np.ndarray]) -> None:
-    """Lines over a logarithmic axis, and a legend."""
+    """Draw lines on a logarithmic axis, with a legend."""
     from matplotlib.ticker import MaxNLocator, NullFormatter
 
     for label, sizes in lines.items():
@@ -38,7 +38,7 @@ def fill_log_lines(axes: "Axes", lines: Mapping[str, np.ndarray]) -> None:
 
 
 def _decades(sizes: np.ndarray) -> tuple[float, float]:
-    """The powers of ten around what is not zero, at most `DECADES` apart."""
+    """The powers of ten around the values that are not zero, at most `DECADES` apart."""
     powers = np.log10(sizes[sizes > 0])
     if not len(powers):
         return 0.1, 1.0
@@ -47,7 +47,7 @@ def _decades(sizes: np.ndarray) -> tuple[float, float]:
 
 
 def fill_bars(axes: "Axes", sizes: np.ndarray, symbols: Sequence[str]) -> None:
-    """A bar for each symbol."""
+    """Draw a bar for each symbol."""
     axes.bar(range(len(sizes)), sizes, color="#1f5fa8", width=0.7)
     _label_symbols(axes, symbols)
     axes.set_ylabel("size of ∂C/∂h")
@@ -56,7 +56,7 @@ def fill_bars(axes: "Axes", sizes: np.ndarray, symbols: Sequence[str]) -> None:
 
 
 def fill_gates(axes: "Axes", shares: np.ndarray, symbols: Sequence[str], name: str) -> None:
-    """The share (T, D) that each unit keeps at each step, the first unit on top."""
+    """Draw the share (T, D) that each unit retains at each step, the first unit on top."""
     image = axes.imshow(
         shares.T, cmap="viridis", vmin=0, vmax=1, aspect="auto",
         interpolation="nearest",
@@ -70,7 +70,7 @@ def fill_gates(axes: "Axes", shares: np.ndarray, symbols: Sequence[str], name: s
 
 
 def _label_symbols(axes: "Axes", symbols: Sequence[str]) -> None:
-    """Symbols below, as many as there is room for."""
+    """Label symbols below, as many as fit."""
     shown = range(0, len(symbols), -(-len(symbols) // TICKS))
     turned = 90 if len(symbols) > ROOM else 0
     axes.set_xticks(shown, [symbols[place] for place in shown], rotation=turned)

@@ -1,4 +1,4 @@
-"""Pictures, recordings, videos and series, with weights over them."""
+"""Pictures, recordings, videos and series, overlaid with weights."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -24,9 +24,9 @@ __all__ = [
     "fill_video",
 ]
 
-ACROSS = 6  # panels in a row
+ACROSS = 6  # panels per row
 PANEL = 1.7  # inches
-WIDEST = 3.2  # inches of a panel
+WIDEST = 3.2  # inches of the widest panel
 PREFIX_TITLE = "integrated, output before"
 BLUE, GREY = "#1f5fa8", "#6b6b6b"
 Tables = Mapping[str, np.ndarray]
@@ -34,21 +34,21 @@ Tables = Mapping[str, np.ndarray]
 
 
 class Recording(NamedTuple):
-    """The frames (S, C) of a recording, and how long it is."""
+    """The frames (S, C) of a recording, and its duration."""
 
     frames: np.ndarray
     seconds: float
 
 
 class PrefixTable(NamedTuple):
-    """What each token of the output before counted for: a row for each output."""
+    """The attribution of each output to each preceding output token."""
 
     table: np.ndarray
     names: Sequence[str]
 
 
 class SeriesLines(NamedTuple):
-    """The past (S, C) of some columns and their forecast (T, C), with what makes their titles."""
+    """The past (S, C) of some columns and their forecast (T, C), with the parts of their titles."""
 
     past: np.ndarray
     forecast: np.ndarray
@@ -58,7 +58,7 @@ class SeriesLines(NamedTuple):
 def fill_picture_panels(
     picture: np.ndarray, cells: np.ndarray, figure: "Figure", labels: Sequence[str]
 ) -> None:
-    """The picture once for each label, bright where its cells (rows, columns) are large."""
+    """Draw the picture once per label, bright where its cells (rows, columns) are large."""
     height, width = picture.shape[:2]
     across = max(1, min(len(labels), round(ACROSS * min(1.0, 2 * height / width))))
     down = math.ceil(len(labels) / across)
@@ -81,7 +81,7 @@ def fill_picture_panels(
 def fill_recording(
     recording: Recording, weights: np.ndarray, figure: "Figure", labels: Sequence[str]
 ) -> None:
-    """The bands over time, and below them the weights of each label over the same time."""
+    """Draw the bands over time, and below them the weights of each label."""
     frames, seconds = recording
     figure.set_size_inches(max(5.0, min(14.0, 3 * seconds)), 1.6 + 0.19 * len(labels))
     figure.set_layout_engine("constrained")
@@ -101,9 +101,9 @@ def fill_recording(
 def fill_video(
     frames: np.ndarray, weights: np.ndarray, figure: "Figure", labels: Sequence[str]
 ) -> None:
-    """The frames in a strip, and below each its weight for each label."""
+    """Draw the frames in a strip, and below each its weight for each label."""
     count, height, width = frames.shape[:3]
-    side = min(1.3, 14.0 / count)  # inches of a frame
+    side = min(1.3, 14.0 / count)  # inches per frame
     strip, table = side * height / width, 0.19 * len(labels)
     figure.set_size_inches(max(5.0, side * count + 1.2), strip + table + 0.5)
     figure.set_layout_engine("constrained")
@@ -132,7 +132,7 @@ def fill_picture_maps(
     figure: "Figure",
     labels: Sequence[str],
 ) -> None:
-    """A row of pictures for each label, a column for each table; then the prefix."""
+    """Draw a row of pictures per label, with a column per table, then the prefix."""
     height, width = picture.shape[:2]
     columns = len(tables) + (prefix is not None)
     wide = 1.7 * min(1.6, max(1.0, width / height))
@@ -155,7 +155,7 @@ def fill_picture_maps(
 
 
 def _draw_cells(axes: "Axes", picture: np.ndarray, cells: np.ndarray, most: float) -> None:
-    """Cells over the faded picture, the clearer the more they count."""
+    """Draw cells over the faded picture, with opacity by their weight."""
     height, width = picture.shape[:2]
     extent = (0, width, height, 0)
     axes.imshow(picture.mean(axis=2), cmap="gray", vmin=-120, vmax=255, extent=extent)
@@ -169,7 +169,7 @@ def _draw_cells(axes: "Axes", picture: np.ndarray, cells: np.ndarray, most: floa
 
 
 def _draw_prefix(axes: "Axes", cells: np.ndarray, most: float) -> None:
-    """What each token written before counted for."""
+    """Draw the attribution to each preceding token."""
     axes.imshow(cells, cmap=MAP, vmin=-most, vmax=most, aspect="auto")
     axes.set_xticks([])
     axes.set_yticks([])
@@ -183,7 +183,7 @@ def fill_recording_maps(
     figure: "Figure",
     labels: Sequence[str],
 ) -> None:
-    """The bands over time, then a map of the labels over the same time for each table."""
+    """Draw the bands over time, then for each table a map of the labels over time."""
     frames, seconds = recording
     tall = max(0.35, 0.17 * len(labels))
     count = len(tables) + (prefix is not None)
@@ -219,10 +219,10 @@ def fill_series_strips(
     figure: "Figure",
     labels: Sequence[str],
 ) -> None:
-    """For each of the first columns its line, and below it strips over the same steps.
+    """Draw a line for each of the first columns, and below it strips over the same steps.
 
-    The strips of `weights` (1, S) are the same for all; others have a row for each column read.
-    Labels are those of the forecast columns, then of the columns read.
+    The strips of `weights` (1, S) are common to all; others have a row per column read. Labels are
+    of the forecast columns, then of the columns read.
     """
     shown, count = len(strips), lines.forecast.shape[1]
     titles = [title(label) for title, label in zip(lines.titles, labels, strict=False)]
@@ -243,7 +243,7 @@ def fill_series_strips(
 
 
 def _draw_line(axes: "Axes", lines: SeriesLines, number: int, title: str) -> None:
-    """The past of a column and its forecast."""
+    """Draw the past of a column and its forecast."""
     steps, (past, ahead) = len(lines.past), (lines.past[:, number], lines.forecast[:, number])
     axes.plot(range(-steps, 0), past, color=GREY, lw=1.2, label="past")
     axes.plot(
@@ -259,7 +259,7 @@ def _draw_line(axes: "Axes", lines: SeriesLines, number: int, title: str) -> Non
 
 
 def _draw_strip(axes: "Axes", name: str, cells: np.ndarray, rows: Sequence[str]) -> None:
-    """A table over the steps of the past."""
+    """Draw a table over the steps of the past."""
     most = largest_magnitude(cells)
     extent = (-cells.shape[1] - 0.5, -0.5, len(rows) - 0.5, -0.5)
     axes.imshow(cells, cmap=MAP, vmin=-most, vmax=most, aspect="auto", extent=extent)

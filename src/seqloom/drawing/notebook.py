@@ -1,7 +1,7 @@
-"""Views in notebooks: pieces of HTML in the notebook's own colours, light or dark.
+"""HTML output of views in notebooks, with the notebook's light or dark colours.
 
-A piece stands alone: its style is within it, nothing is fetched or run, and pictures are images, in
-which no markup of the data can act.
+Each piece is self-contained: it includes its style, fetches and runs nothing, and shows pictures as
+images, so that markup in the data is inert.
 """
 
 import base64
@@ -27,7 +27,7 @@ __all__ = [
 LIGHT = "--ink: #222; --faint: #666; --line: #ddd; --paper: #fff; --mark: 31, 95, 168;"
 DARK = "--ink: #ddd; --faint: #999; --line: #444; --paper: #111; --mark: 110, 170, 240;"
 DARK_THEMES = ('[data-jp-theme-light="false"]', ".vscode-dark", 'html[theme="dark"]')
-INVERT = "filter: invert(.93) hue-rotate(180deg);"  # black on white turns, and hues stay
+INVERT = "filter: invert(.93) hue-rotate(180deg);"  # inverts black on white, keeping hues
 CSS = f"""
 .seqloom {{ {LIGHT} }}
 @media (prefers-color-scheme: dark) {{
@@ -64,13 +64,13 @@ CSS = f"""
 
 
 def notebook_html(parts: Iterable[str]) -> str:
-    """Pieces of HTML as one output of a notebook, with their style."""
+    """Combine pieces of HTML into one output, with their style."""
     return f'<div class="seqloom"><style>{CSS}</style>\n' + "\n".join(parts) + "\n</div>"
 
 
 @singledispatch
 def notebook_part(view: Any) -> str:
-    """A view as a piece of an output: its picture with the text below it, unless it has its own."""
+    """A view as HTML: its picture with the text below it, unless it has its own form."""
     if has_drawing(view):
         return picture(drawing_of(view), text_of(view)) + text_details(view)
     if fragment_of.dispatch(type(view)) is not fragment_of.dispatch(object):
@@ -80,7 +80,7 @@ def notebook_part(view: Any) -> str:
 
 @html_of.register
 def html_of_displayed(value: Displayed) -> str | None:
-    """Whatever shows itself, as a view; None where the module that writes it is not loaded."""
+    """The HTML of a displayable value; None if the module that renders it is not loaded."""
     if text_of.dispatch(type(value)) is text_of.dispatch(object):
         return None
     return notebook_html([notebook_part(value)])
@@ -88,13 +88,13 @@ def html_of_displayed(value: Displayed) -> str | None:
 
 @plain_text_of.register
 def text_of_displayed(value: Displayed) -> str:
-    """The text of the view; its fields where the module that writes it is not loaded."""
+    """The text of a displayable value; its fields if the module that renders it is not loaded."""
     known = text_of.dispatch(type(value)) is not text_of.dispatch(object)
     return text_of(value) if known else repr(value)  # type: ignore[arg-type]
 
 
 def picture(drawing: Drawing, words: str = "") -> str:
-    """A drawing as an image; its colours follow a dark page, unless they are those of a medium."""
+    """A drawing as an image; its colours adapt to dark pages, unless it shows media."""
     data = base64.b64encode(drawing.render("svg")).decode()
     name = "" if drawing.shows_media else ' class="drawn"'
     alt = html.escape(words[:200], quote=True)
@@ -102,24 +102,24 @@ def picture(drawing: Drawing, words: str = "") -> str:
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """A paragraph of plain text."""
+    """A paragraph of escaped text."""
     name = f' class="{kind}"' if kind else ""
     return f'<p{name} dir="auto">{html.escape(text)}</p>'
 
 
 def highlight(text: str, words: str, share: float) -> str:
-    """A piece of a line on a ground that is the darker the larger the share, and words about it."""
+    """A highlighted piece of text, the darker the larger the share, with a tooltip."""
     ground = f"background: rgba(var(--mark), {0.6 * share:.2f})"
     title = html.escape(words, quote=True)
     return f'<span dir="auto" style="{ground}" title="{title}">{html.escape(text)}</span>'
 
 
 def heading(text: str) -> str:
-    """A heading of plain text."""
+    """A heading of escaped text."""
     return f"<h4>{html.escape(text)}</h4>"
 
 
 def details(summary: str, *parts: str) -> str:
-    """Pieces that can be unfolded."""
+    """A collapsible section."""
     inside = "\n".join(parts)
     return f"<details><summary>{html.escape(summary)}</summary>{inside}</details>"

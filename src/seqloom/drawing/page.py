@@ -1,6 +1,6 @@
-"""Self-contained pages: one HTML file with its pictures, style and scripts in it, for any browser.
+"""Self-contained HTML pages with their pictures, style and scripts.
 
-Nothing is fetched from elsewhere, which the page itself forbids by its content security policy.
+Nothing is fetched from elsewhere, as enforced by the page's own content security policy.
 """
 
 import base64
@@ -36,7 +36,7 @@ code { background: var(--paper); } pre code { background: none; }
 
 
 class Picture(NamedTuple):
-    """A picture in a cell of a table, and what stands for it where only text can be shown."""
+    """A picture in a table cell, with its alternative text."""
 
     words: str
     png: bytes
@@ -45,13 +45,13 @@ class Picture(NamedTuple):
         return self.words
 
     def html(self) -> str:
-        """The picture within the page itself."""
+        """The picture as inline HTML."""
         data = base64.b64encode(self.png).decode()
         return f'<img alt="{html.escape(self.words)}" src="data:image/png;base64,{data}">'
 
 
 def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "") -> str:
-    """A whole page from pieces of HTML; a script may run if it is this one."""
+    """A whole page from pieces of HTML; only this script may run."""
     allowed = f"script-src 'sha256-{_digest(script)}'" if script else "script-src 'none'"
     policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; {allowed}"
     inside = "\n".join(parts)
@@ -66,7 +66,7 @@ def page(title: str, parts: Iterable[str], *, style: str = "", script: str = "")
 
 
 def bundle(*names: str) -> str:
-    """Scripts of `drawing/scripts` as one, in the order in which they import each other."""
+    """Bundle scripts of `drawing/scripts` in the order of their imports."""
     here = files("seqloom.drawing") / "scripts"
     lines = [line for name in names for line in (here / name).read_text("utf-8").splitlines()]
     plain = [line.removeprefix("export ") for line in lines if not line.startswith("import ")]
@@ -81,7 +81,7 @@ def section(heading: str, *pieces: str) -> str:
 def table(
     headings: Sequence[str], rows: Iterable[Sequence[object]], *, numbers: Sequence[int] = ()
 ) -> str:
-    """A table; the columns `numbers` are set flush right."""
+    """A table; the columns `numbers` are right-aligned."""
 
     def line(cells: Sequence[object], name: str) -> str:
         parts = [
@@ -101,7 +101,7 @@ def _cell_html(cell: object) -> str:
 
 
 def embed_json(name: str, value: Any) -> str:
-    """A value that the page's script can read, as JSON that no text in it can end early."""
+    """A value as JSON for the page's script, escaped so that no text can end it early."""
     text = json.dumps(value, ensure_ascii=False).replace("<", "\\u003c")
     return f'<script type="application/json" id="{name}">{text}</script>'
 

@@ -1,4 +1,4 @@
-"""Panels of lines or bars over the same steps, one below the other."""
+"""Panels of lines or bars over common steps, stacked vertically."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,21 +10,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Panel", "fill_panels"]
 
-FEW = 12  # labels that have room side by side
+FEW = 12  # labels that fit side by side
 
 
 class Panel(NamedTuple):
-    """Lines by name, or the bars of a single one."""
+    """Lines by name, or a single series of bars."""
 
     title: str
     lines: Mapping[str, np.ndarray]
     bars: bool = False
-    limits: tuple[float, float] | None = None  # of the values shown
+    limits: tuple[float, float] | None = None  # of the value axis
     legend: bool = False
 
 
 def fill_panels(panels: Sequence[Panel], figure: "Figure", labels: Sequence[str]) -> None:
-    """Every panel over the labelled steps."""
+    """Draw all panels over the labelled steps."""
     figure.set_size_inches(max(5.0, min(40.0, 0.5 * len(labels) + 2.5)), 1.7 * len(panels))
     figure.set_layout_engine("constrained")
     grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False)[:, 0]

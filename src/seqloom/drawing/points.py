@@ -1,4 +1,4 @@
-"""Points in colours, and labels beside them, as many as do not overlap."""
+"""Scatter plots with as many labels as fit without overlap."""
 
 import math
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ __all__ = ["fill_points"]
 
 POINTS = 8  # font size
 COLOURS = 10
-MOST_LABELS = 80  # points that are labelled one by one
+MOST_LABELS = 80  # points up to which each is labelled
 Box = tuple[float, float, float, float]
 
 
@@ -26,9 +26,9 @@ def fill_points(
     figure: "Figure",
     labels: Sequence[str],
 ) -> None:
-    """A dot for each place (N, 2), in the colour of its kind; the axes may have names.
+    """Draw a dot for each place (N, 2), in the colour of its kind; the axes may have names.
 
-    Labels are those of the points, which are left out where they are many, then of the kinds.
+    Labels are of the points, which are omitted if there are many, then of the kinds.
     """
     names, legend = labels[: len(places)], labels[len(places) :]
     figure.set_size_inches(8, 6)
@@ -49,8 +49,7 @@ def fill_points(
 
 
 def _annotate_points(axes: "Axes", places: np.ndarray, sentences: Sequence[str]) -> None:
-    """Each sentence beside its point, where no other stands and not across the axis on the left;
-    else it is left out."""
+    """Label each point unless the label would overlap another or cross the left axis."""
     axes.figure.canvas.draw()
     taken: list[Box] = [(-math.inf, -math.inf, axes.bbox.x0, math.inf)]
     points = axes.transData.transform(places)

@@ -1,4 +1,4 @@
-"""A sweep as a picture: how each trial learnt, and its result over each option (S9)."""
+"""Plots of a sweep: the learning curve of each trial, and results by option (S9)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,12 +15,12 @@ __all__ = ["TrialCurve", "draw_sweep"]
 
 BEST, OTHER = "#c8641e", "#1f5fa8"
 MOST_PANELS = 6
-WIDE = 20  # times the smallest value, from which on an axis is logarithmic
+WIDE = 20  # ratio to the smallest value above which an axis is logarithmic
 
 
 @dataclass(frozen=True)
 class TrialCurve:
-    """One trial: its setting, the rungs it climbed, and its results as (update, value)."""
+    """One trial: its setting, its completed rungs, and its results as (update, value)."""
 
     name: str
     setting: dict[str, Any]
@@ -29,12 +29,12 @@ class TrialCurve:
 
     @property
     def best(self) -> float:
-        """Its best result."""
+        """The trial's best result."""
         return max(value for _, value in self.results)
 
 
 def draw_sweep(trials: Sequence[TrialCurve], path: Path, *, title: str) -> None:
-    """Write it as PNG or SVG, whichever the path's ending says; the first trial is the best one."""
+    """Write the plot as PNG or SVG, by the path's ending; the first trial is the best."""
     save(path, lambda figure: _fill(figure, trials, title), dots=110)
 
 
@@ -53,7 +53,7 @@ def _fill(figure: "Figure", trials: Sequence[TrialCurve], title: str) -> None:
 
 
 def _curves(axes: "Axes", trials: Sequence[TrialCurve], title: str) -> None:
-    """Each trial over its updates, the best one on top."""
+    """Draw each trial's curve, the best on top."""
     _frame(axes, "updates", f"{title}; best: {trials[0].name}")
     for trial in reversed(trials):
         steps, values = zip(*trial.results, strict=True)
@@ -71,7 +71,7 @@ def _curves(axes: "Axes", trials: Sequence[TrialCurve], title: str) -> None:
 
 
 def _option(axes: "Axes", trials: Sequence[TrialCurve], name: str) -> None:
-    """The best result of each trial over one option; larger dots climbed more rungs."""
+    """Draw the best result of each trial by one option; larger dots completed more rungs."""
     _frame(axes, name, "")
     values = [trial.setting[name] for trial in trials]
     numeric = all(isinstance(each, int | float) and not isinstance(each, bool) for each in values)

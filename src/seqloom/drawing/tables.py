@@ -1,4 +1,4 @@
-"""Tables of numbers around 0 as heat maps."""
+"""Heat maps of signed numbers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ __all__ = [
     "largest_magnitude",
 ]
 
-MAP = "RdBu"  # blue is for, red against
-WIDE = 40  # columns from which tables stand one below the other
-NARROW = 16  # up to which three stand side by side
-ROOMY = 24  # columns up to which numbers are written into the cells of a single row
+MAP = "RdBu"  # blue is positive, red negative
+WIDE = 40  # columns from which tables are stacked vertically
+NARROW = 16  # columns up to which three tables fit side by side
+ROOMY = 24  # columns up to which the cells of a single row show numbers
 
 
 def fill_tables(
@@ -34,7 +34,7 @@ def fill_tables(
     *,
     source: int,
 ) -> None:
-    """A map for each table with a scale of its own; a line divides the source from the prefix."""
+    """Draw each table with its own scale; a line separates the source from the prefix."""
     cell = max(0.12, min(0.3, 5 / len(columns)))
     size = max(1.6, cell * len(columns)), max(0.8, cell * len(rows))
     across = 1 if len(columns) > WIDE else 2 + (len(tables) == 3 and len(columns) <= NARROW)
@@ -60,7 +60,7 @@ def fill_tables(
 def fill_rows(
     figure: "Figure", tables: Mapping[str, np.ndarray], columns: Sequence[str], title: str
 ) -> None:
-    """Tables of one row each as the rows of one map, in shares of the largest value of each."""
+    """Draw tables of one row as the rows of one map, each normalized by its largest value."""
     cell = max(0.16, min(0.55, 11 / len(columns)))
     figure.set_size_inches(max(3.0, cell * len(columns) + 1.8), 0.32 * len(tables) + 0.9)
     axes = figure.add_subplot()
@@ -81,7 +81,7 @@ def fill_rows(
 
 
 class PositionCurve(NamedTuple):
-    """Numbers along an axis that begins at `first`."""
+    """Values along an axis that begins at `first`."""
 
     values: np.ndarray
     first: int
@@ -96,7 +96,7 @@ def fill_position_tables(
     figure: "Figure",
     _labels: Sequence[str],
 ) -> None:
-    """A heat map of each table (N, P), and a curve beside it."""
+    """Draw a heat map of each table (N, P), and a curve beside it."""
     figure.set_size_inches(9, 3.4 * len(tables))
     figure.set_layout_engine("constrained")
     grid = figure.subplots(len(tables), 2, width_ratios=(3, 2), squeeze=False)
@@ -123,11 +123,11 @@ def fill_position_tables(
 
 
 def frame_axes(axes: "Axes", letters: float) -> None:
-    """Labels without marks, in a thin frame."""
+    """Label axes without ticks, in a thin frame."""
     axes.tick_params(length=0, labelsize=letters)
     axes.spines[:].set_color("0.8")
 
 
 def largest_magnitude(table: np.ndarray) -> float:
-    """The largest size in a table, for a scale around 0; 1 where all is 0."""
+    """The largest magnitude in a table, for a symmetric scale; 1 if all are 0."""
     return float(np.abs(table).max()) or 1.0

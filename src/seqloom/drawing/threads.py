@@ -1,4 +1,4 @@
-"""Two sentences with threads between their words: the heavier a weight, the thicker its thread."""
+"""Two sentences with threads between their words, as thick as their weights."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["fill_threads"]
 
-SIDE_SPACING = 1.0  # in which a curve swings from one side to the other
+SIDE_SPACING = 1.0  # width of a thread's bend between the sides
 
 
 def fill_threads(
@@ -19,9 +19,10 @@ def fill_threads(
     figure: "Figure",
     labels: Sequence[str],
 ) -> None:
-    """Source on the left, target on the right, threads between positions (target, source).
+    """Draw the source on the left, the target on the right, and threads between positions (target,
+    source).
 
-    Labels are those of the source, then those of the target; the weights are (T, S).
+    Labels are of the source, then of the target; the weights are (T, S).
     """
     from matplotlib.collections import LineCollection
 
@@ -54,7 +55,7 @@ def fill_threads(
 
 
 def _spread(count: int, room: int) -> np.ndarray:
-    """Heights for so many labels, evenly over the whole."""
+    """Evenly spaced heights for these labels."""
     if count == 1:
         return np.array([(room - 1) / 2])
     return np.linspace(0, room - 1, count)

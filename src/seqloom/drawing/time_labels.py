@@ -1,4 +1,4 @@
-"""Times below an axis, short enough and far enough apart to be read."""
+"""Readable time labels below an axis."""
 
 import math
 import re
@@ -13,8 +13,9 @@ MOMENT = re.compile(r"(\S*\d\S*?)[ T](\d{1,2}:\d{2}\S*)")
 
 
 def time_labels(times: Sequence[str], room: float) -> tuple[list[int], list[str]]:
-    """Places among the times and a label of one or two lines for each, such that the labels do not
-    touch where the times are spread over `room` characters."""
+    """Select times and shorten their labels to one or two lines, without overlap when the times are
+    spread over `room` characters.
+    """
     steps = len(times) - 1
     if steps < 1:
         return list(range(len(times))), shorten_times(times)
@@ -30,7 +31,7 @@ def time_labels(times: Sequence[str], room: float) -> tuple[list[int], list[str]
 
 
 def shorten_times(times: Sequence[str]) -> list[str]:
-    """Dates where all hours are alike; otherwise hours, with the date below where it changes."""
+    """Dates if all hours are equal; otherwise hours, with the date below where it changes."""
     moments = [MOMENT.fullmatch(time) for time in times]
     if not all(moments):
         return list(times)

@@ -1,4 +1,4 @@
-"""The tree of a search: a row for each step, a lane for each path that was kept."""
+"""The tree of a search, with a row for each step and a lane for each kept path."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -21,9 +21,9 @@ LANE, ROW = 1.25, 0.46  # inches
 def layout_tree(
     below: Mapping[int, Sequence[Branch]], best: Collection[int]
 ) -> dict[int, tuple[int, int]]:
-    """Step and lane of each branch that was kept, from the branches below each node.
+    """The step and lane of each kept branch, from the branches below each node.
 
-    The way to the winner has the first lane, a first child that of its parent.
+    The path to the winner has the first lane; a first child shares its parent's.
     """
     places, row = {0: (0, 0)}, [0]
     while row:
@@ -51,8 +51,9 @@ def fill_tree(
     figure: "Figure",
     labels: Sequence[str],
 ) -> None:
-    """Steps down, paths across; the probability of a token stands on its edge, and the number of
-    those dropped beside their parent."""
+    """Draw steps downwards and paths across; a token's probability is on its edge, and the number
+    of pruned branches beside their parent.
+    """
     places = layout_tree(below, best)
     steps = 1 + max(step for step, _ in places.values())
     lanes = 1 + max(lane for _, lane in places.values())
@@ -77,7 +78,7 @@ def fill_tree(
 def _draw_edge(
     axes: "Axes", begin: tuple[int, int], end: tuple[int, int], branch: Branch, *, is_best: bool
 ) -> None:
-    """A curve from a parent to its child, with the probability of the child."""
+    """Draw a curve from a parent to its child, with the child's probability."""
     (step, lane), (next_step, next_lane) = begin, end
     along = np.linspace(0, 1, 24)
     bend = along**2 * (3 - 2 * along)

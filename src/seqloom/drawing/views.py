@@ -1,7 +1,7 @@
-"""Views: a value together with its text, its picture and its page.
+"""Views: a value with its text, its picture and its page.
 
-A value is plain data with `as_dict`. What shows it is registered for its class: `text_of.register`
-for the terminal, `drawing_of.register` for a picture and, where a picture with the text below it is
+A value is plain data with `as_dict`. Its renderers are registered for its class: `text_of.register`
+for the terminal, `drawing_of.register` for a picture and, if a picture with the text below it is
 not enough, `page_of.register` for a page.
 """
 
@@ -30,7 +30,7 @@ ENDINGS = (".png", ".svg", ".html", ".json")
 
 
 class View(Protocol):
-    """A value that can be shown."""
+    """A value that can be displayed."""
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -39,35 +39,35 @@ class View(Protocol):
 
 @singledispatch
 def text_of(view: View, width: int = 80) -> str:
-    """A view as lines for a terminal of this width."""
+    """Render a view as lines for a terminal of this width."""
     raise TypeError(f"nothing is registered that writes {type(view).__name__} as text")
 
 
 @singledispatch
 def drawing_of(view: View) -> Drawing:
-    """A view as a picture."""
+    """Render a view as a picture."""
     raise TypeError(f"nothing is registered that draws {type(view).__name__}")
 
 
 @singledispatch
 def page_of(view: View, title: str) -> str:
-    """A view as a whole HTML file, unless it has its own."""
+    """Render a view as an HTML file, by default from its fragment."""
     return page(title, [fragment_of(view)])
 
 
 @singledispatch
 def fragment_of(view: View) -> str:
-    """A view as a part of a page: its picture with the text below it, unless it has its own."""
+    """Render a view as a part of a page, by default its picture with the text below it."""
     return f"{drawing_of(view).figure(text_of(view))}\n{text_details(view)}"
 
 
 def has_drawing(view: View) -> bool:
-    """Whether a picture of the view can be drawn."""
+    """Whether a view has a picture."""
     return drawing_of.dispatch(type(view)) is not drawing_of.dispatch(object)
 
 
 def text_details(view: View) -> str:
-    """The text of a view as a part of a page that can be unfolded."""
+    """The text of a view as a collapsible part of a page."""
     text = html.escape(text_of(view))
     return f'<details><summary>As text</summary><pre tabindex="0">{text}</pre></details>'
 

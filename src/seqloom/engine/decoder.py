@@ -1,4 +1,4 @@
-"""A compiled decoder: for arrays, and under the protocol that every search drives."""
+"""A compiled decoder, with an interface for arrays and the protocol of all searches."""
 
 from ctypes import addressof
 from dataclasses import dataclass, replace
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledDecoder", "CompiledState"]
 
-ROOMY = 4_096  # entries of a pool below which it is not worth looking for those nobody sees
+ROOMY = 4_096  # pool entries below which compaction does not pay
 
 
 class FeatureArrays(NamedTuple):
-    """A decoder's vectors for the output layer, and how each step attended."""
+    """A decoder's features for the output layer, and its attention by step."""
 
     hidden: Float[np.ndarray, "R T D"]
-    attention: Float[np.ndarray, "R T S"] | None = None  # where the state was started with trace
+    attention: Float[np.ndarray, "R T S"] | None = None  # if the state was started with trace
 
 
 @dataclass(frozen=True)
 class PreparedSource:
-    """The keys and values of a sentence in every block, and where its real positions are."""
+    """The keys and values of a sentence in every block, and the positions without padding."""
 
     structure: SourceStructure
     memory: np.ndarray
@@ -48,23 +48,24 @@ class PreparedSource:
 
 @dataclass(frozen=True)
 class CompiledState:
-    """Where a compiled decoder stands: a path is a list of entries of a pool.
+    """The state of a compiled decoder: a path is a list of entries in a pool.
 
-    Entries are only ever added, so that states may share a pool and go on independently.
+    Entries are append-only, so that states can share a pool and continue independently.
     """
 
     entries: Int[np.ndarray, "R C"]
-    counts: Int[np.ndarray, "R"]  # tokens that each path has read
+    counts: Int[np.ndarray, "R"]  # tokens read by each path
     pool: EntryPool
-    sources: tuple[PreparedSource, ...]  # of each sentence; none where there is no source
+    sources: tuple[PreparedSource, ...]  # of each sentence; empty without a source
     sentences: int
-    width: int  # source positions, padding among them
+    width: int  # source positions, including padding
     trace: bool = False
-    last_only: bool = False  # the last entry of a path is all that it goes on from
+    last_only: bool = False  # whether a path depends on its last entry alone
 
     def select(self, rows: Any, sentences: Any = None) -> "CompiledState":
-        """The state of these rows (R2,), in this order; `sentences` (B2,) says which stay, if not
-        all do. Both are arrays or tensors."""
+        """Select rows (R2,) in this order; `sentences` (B2,) selects sentences, unless all stay.
+        Both are arrays or tensors.
+        """
         chosen = np.asarray(rows)
         moved = replace(self, entries=self.entries[chosen], counts=self.counts[chosen])
         if sentences is None:
@@ -73,7 +74,7 @@ class CompiledState:
         return replace(moved, sources=sources, sentences=len(sentences))
 
     def join(self, other: "CompiledState") -> "CompiledState":
-        """These sentences and then those of another state, with equally many paths each."""
+        """Concatenate the sentences of another state with equally many paths per sentence."""
         if other.pool is not self.pool:
             other = other.move(self.pool)
         room = max(self.entries.shape[1], other.entries.shape[1])
@@ -89,12 +90,12 @@ class CompiledState:
 
     @property
     def visible(self) -> Bool[np.ndarray, "R C"]:
-        """Which places of the lists of entries are filled and still needed."""
+        """A mask of the list entries that are filled and still needed."""
         places, counts = np.arange(self.entries.shape[1]), self.counts[:, None]
         return places == counts - 1 if self.last_only else places < counts
 
     def move(self, pool: EntryPool) -> "CompiledState":
-        """The same with copies, in another pool, of what its paths see."""
+        """Copy the entries that its paths need to another pool."""
         seen = self.visible
         alive, where = np.unique(self.entries[seen], return_inverse=True)
         entries = np.zeros_like(self.entries)
@@ -102,7 +103,7 @@ class CompiledState:
         return replace(self, entries=entries, pool=pool)
 
     def compact(self) -> "CompiledState":
-        """The same in a pool of its own, where most of the present one is seen by no path."""
+        """Move to a new pool if most of the present one is unused."""
         used = self.pool.size
         if used < ROOMY or used < 4 * len(np.unique(self.entries[self.visible])):
             return self
@@ -116,7 +117,7 @@ def _widen(entries: np.ndarray, room: int) -> np.ndarray:
 
 
 class CompiledDecoder:
-    """A decoder whose steps are calls of the core; its weights do not follow training."""
+    """A decoder whose steps are calls of the core; its weights are fixed at compilation."""
 
     def __init__(self, stack: PackedStack) -> None:
         self.stack = stack
@@ -124,13 +125,13 @@ class CompiledDecoder:
         self._entry = int(core().sl_entry_size(stack.structure(1)))
 
     def start(self, memory: "Memory", *, trace: bool = False) -> CompiledState:
-        """The state before the first token, for what any encoder gives."""
+        """The state before the first token, for the memory of any encoder."""
         from seqloom.engine import tensors
 
         return self.start_arrays(tensors.memory_arrays(memory), trace=trace)
 
     def start_arrays(self, memory: EncodedArrays, *, trace: bool = False) -> CompiledState:
-        """The same for arrays."""
+        """The initial state for arrays."""
         rows = memory.sentences
         sources: tuple[PreparedSource, ...] = ()
         width = 0
@@ -150,7 +151,7 @@ class CompiledDecoder:
         return self._read_prefix(memory, state) if self.stack.reads_prefix else state
 
     def _read_prefix(self, memory: EncodedArrays, state: CompiledState) -> CompiledState:
-        """The state after what the encoder gives was read."""
+        """The state after reading the encoder's output as a prefix."""
         if memory.states is None or memory.mask is None:
             raise TypeError("a Transformer decoder needs the encoder's states")
         real, values = memory.mask, memory.states
@@ -175,7 +176,7 @@ class CompiledDecoder:
     def read(
         self, inputs: 'Int[Tensor, "R T"]', state: CompiledState
     ) -> "tuple[Features, CompiledState]":
-        """The features of these tokens, and the state after them."""
+        """The features of these tokens, and the next state."""
         from seqloom.engine import tensors
 
         found, after = self.read_arrays(inputs.numpy(), state)
@@ -184,7 +185,7 @@ class CompiledDecoder:
     def read_arrays(
         self, inputs: Int[np.ndarray, "R T"], state: CompiledState
     ) -> tuple[FeatureArrays, CompiledState]:
-        """The same for arrays."""
+        """The features of these tokens as arrays, and the next state."""
         if not self.stack.last_only or inputs.shape[1] == 1:
             return self._read_together(inputs, state)
         steps = []
@@ -198,7 +199,7 @@ class CompiledDecoder:
     def _read_together(
         self, inputs: Int[np.ndarray, "R T"], state: CompiledState
     ) -> tuple[FeatureArrays, CompiledState]:
-        """All steps in one call; only one where a step needs the one before."""
+        """Read all steps in one call; a single step if each depends on the previous one."""
         state = state.compact()
         (rows, steps), paths = inputs.shape, len(inputs) // state.sentences
         tokens = inputs.astype(np.int32).ravel()
@@ -232,7 +233,7 @@ class CompiledDecoder:
         return FeatureArrays(made, shown.reshape(rows, steps, -1)), after
 
     def write(self, hidden: 'Float[Tensor, "*rows D"]') -> 'Float[Tensor, "*rows V"]':
-        """The scores of all tokens for these features."""
+        """The logits of all tokens for these features."""
         from seqloom.engine import tensors
 
         flat = hidden.detach().reshape(-1, hidden.shape[-1])
@@ -257,7 +258,7 @@ class CompiledDecoder:
             raise IndexError(f"a token is not one of the {most:,} that the model knows")
 
     def _prepare(self, memory: EncodedArrays) -> tuple[PreparedSource, ...]:
-        """What the paths of each sentence will know of their source."""
+        """Precompute what the paths of each sentence need of their source."""
         whole, (real, rows) = self.stack.structure(1), self._source_rows(memory)
         lengths = real.sum(axis=1).astype(np.int32)
         structures = (SourceStructure * len(lengths))()
@@ -283,7 +284,7 @@ class CompiledDecoder:
         )
 
     def _source_rows(self, memory: EncodedArrays) -> tuple[np.ndarray, np.ndarray | None]:
-        """Where there are states, and these in rows one after the other."""
+        """The mask of positions with states, and these states in consecutive rows."""
         if memory.states is None or memory.mask is None:
             if self.stack.attends:
                 raise TypeError("an attentive decoder needs the encoder's states")
@@ -298,7 +299,7 @@ class CompiledDecoder:
 
 
 def _codes(memory: EncodedArrays) -> CodesStructure:
-    """The encoder's code as the core takes it: (part, layer, value) in rows."""
+    """The encoder's code in the core's layout: (part, layer, value) in rows."""
     if memory.code is None:
         return CodesStructure()
     parts = np.stack(memory.code, axis=1)  # (B, P, L, D)
@@ -310,7 +311,7 @@ def _codes(memory: EncodedArrays) -> CodesStructure:
 
 
 def _grown(state: CompiledState, steps: int) -> CompiledState:
-    """The state with entries for so many more tokens of each path."""
+    """The state with entries for `steps` more tokens of each path."""
     rows = len(state.counts)
     room = max(state.entries.shape[1], int(state.counts.max()) + steps)
     entries = _widen(state.entries, room)
@@ -321,7 +322,7 @@ def _grown(state: CompiledState, steps: int) -> CompiledState:
 
 
 def _spread(attention: np.ndarray, state: CompiledState, rows: int) -> np.ndarray:
-    """Weights of real positions, put where these are among the padding."""
+    """Scatter the weights of real positions among the padding."""
     spread = np.zeros_like(attention)
     for number, source in enumerate(state.sources):
         mine = slice(number * rows, (number + 1) * rows)

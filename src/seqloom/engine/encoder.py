@@ -1,4 +1,4 @@
-"""A compiled encoder: for arrays, and under the protocol of encoders."""
+"""A compiled encoder, with an interface for arrays and the protocol of encoders."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,7 +16,7 @@ __all__ = ["CompiledEncoder", "EncodedArrays"]
 
 
 class EncodedArrays(NamedTuple):
-    """What an encoder gives: its states, where they are, and its code in parts."""
+    """The output of an encoder: its states, their mask, and its code in parts."""
 
     sentences: int
     states: Float[np.ndarray, "B S D"] | None = None
@@ -25,14 +25,14 @@ class EncodedArrays(NamedTuple):
 
 
 class CompiledEncoder:
-    """An encoder in one call of the core, without padding; its weights do not follow training."""
+    """An encoder in one call of the core, without padding; its weights are fixed at compilation."""
 
     def __init__(self, stack: PackedStack) -> None:
         self.stack = stack
         self._spaces = Workspaces()
 
     def encode(self, source: "Source") -> "Memory":
-        """A batch of a network's encoder."""
+        """Encode a batch."""
         from seqloom.engine import tensors
 
         if self.stack.structure(1) is None:
@@ -42,7 +42,7 @@ class CompiledEncoder:
         return tensors.memory(self.encode_arrays(*tensors.real_items(source)))
 
     def encode_arrays(self, items: np.ndarray, mask: Bool[np.ndarray, "B S"]) -> EncodedArrays:
-        """All real items, one sentence after the other, encoded; the mask tells their places."""
+        """Encode all real items, concatenated by sentence; the mask gives their positions."""
         lengths = mask.sum(axis=1).astype(np.int32)
         structure = self.stack.structure(int(lengths.max()))
         if structure is None:
@@ -60,7 +60,7 @@ class CompiledEncoder:
         return EncodedArrays(len(lengths), padded, mask, code)
 
     def text_structure(self, items: np.ndarray, lengths: Int[np.ndarray, "B"]) -> TextStructure:
-        """All real items, one sentence after the other, as the core takes them."""
+        """All real items, concatenated by sentence, as a structure of the core."""
         tokens = inputs = None
         if self.stack.vectorizer is None:
             tokens, most = items.astype(np.int32), self.stack.vocabulary

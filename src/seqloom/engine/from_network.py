@@ -1,7 +1,7 @@
-"""From the project's own networks, searches and results to the engine's, and back.
+"""Convert the project's networks, searches and results to the engine's, and back.
 
-With `exporters`, which knows how each part of a network is made, this is all that the engine knows
-of what is around it.
+Apart from `exporters`, which export network parts, only this module of the engine knows the rest of
+the project.
 """
 
 from collections.abc import Callable
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def encoder_arrays(encoder: Encoder) -> SideArrays | str:
-    """The parameters of an encoder, or why the engine has no form for it."""
+    """The parameters of an encoder, or the reason why the engine does not support it."""
     try:
         return encoder_form(encoder)
     except UnfitError as reason:
@@ -42,7 +42,7 @@ def encoder_arrays(encoder: Encoder) -> SideArrays | str:
 
 
 def decoder_arrays(decoder: Decoder[Any]) -> SideArrays | str:
-    """The parameters of a decoder, or why the engine has no form for it."""
+    """The parameters of a decoder, or the reason why the engine does not support it."""
     try:
         return decoder_form(decoder)
     except UnfitError as reason:
@@ -50,7 +50,7 @@ def decoder_arrays(decoder: Decoder[Any]) -> SideArrays | str:
 
 
 def head_arrays(head: Any) -> HeadArrays | str:
-    """The parameters of a head, or why the engine has no form for it."""
+    """The parameters of a head, or the reason why the engine does not support it."""
     try:
         return head_form(head)
     except UnfitError as reason:
@@ -58,14 +58,16 @@ def head_arrays(head: Any) -> HeadArrays | str:
 
 
 class MissingForm(NamedTuple):
-    """A side of a network that runs on torch, and why: what the engine has no form for."""
+    """A side of a network that runs on torch, and the reason."""
 
     side: str
     reason: str
 
 
 def missing_forms(network: Any) -> list[MissingForm]:
-    """Which sides of a network the engine has no form for; a head runs on torch, and is small."""
+    """The sides of a network that the engine does not support; a head runs on torch, and is
+    small.
+    """
     exported = {"encoder": encoder_arrays(network.encoder)}
     if network.decoder is not None:
         exported["decoder"] = decoder_arrays(network.decoder)
@@ -74,8 +76,9 @@ def missing_forms(network: Any) -> list[MissingForm]:
 
 @singledispatch
 def plan_of(search: Any) -> SearchPlan | None:
-    """How the core carries out a search; None where it has no loop for it, and Python has to go
-    step by step."""
+    """The core's plan for a search; None if the core has no loop for it, and Python must run each
+    step.
+    """
     return None
 
 
@@ -101,7 +104,7 @@ def _(search: PatientBeam) -> SearchPlan | None:
 
 
 def planned_search(plan: SearchPlan) -> Search:
-    """The search that goes step by step, of a plan made from a run's options."""
+    """The stepwise search of a plan made from a run's options."""
     if plan.kind == GREEDY:
         return Greedy()
     return Beam(plan.width, Ranking(*plan.ranking), n_best=plan.n_best)
@@ -109,7 +112,7 @@ def planned_search(plan: SearchPlan) -> Search:
 
 @singledispatch
 def ranking_form(ranking: Any) -> LengthRanking | None:
-    """How the core ranks outputs; None where it has no such ranking."""
+    """The core's ranking of outputs; None if it does not support this one."""
     return None
 
 
@@ -121,7 +124,9 @@ def _(ranking: Ranking) -> LengthRanking | None:
 
 
 def compile_encoder(encoder: Encoder, *, precision: Precision = "float32") -> CompiledEncoder | str:
-    """The encoder's present weights in the core, or why the core has no form for it."""
+    """Compile an encoder's current weights, or return the reason why the core does not support
+    it.
+    """
     stack = _pack(encoder_arrays, encoder, precision)
     return stack if isinstance(stack, str) else CompiledEncoder(stack)
 
@@ -129,7 +134,9 @@ def compile_encoder(encoder: Encoder, *, precision: Precision = "float32") -> Co
 def compile_decoder(
     decoder: Decoder[Any], *, precision: Precision = "float32"
 ) -> CompiledDecoder | str:
-    """The decoder's present weights in the core, or why the core has no form for it."""
+    """Compile a decoder's current weights, or return the reason why the core does not support
+    it.
+    """
     stack = _pack(decoder_arrays, decoder, precision)
     return stack if isinstance(stack, str) else CompiledDecoder(stack)
 
@@ -137,7 +144,7 @@ def compile_decoder(
 def _pack(
     arrays_of: Callable[[Any], Any], part: Encoder | Decoder[Any], precision: Precision
 ) -> PackedStack | str:
-    """One side's weights as the core reads them, or why it cannot."""
+    """Pack one side's weights, or return the reason why the core cannot."""
     if core_or_none() is None:
         return missing_reason()
     arrays = arrays_of(part)
@@ -153,7 +160,7 @@ def compile_model(
     precision: Precision = "float32",
     threads: int = 1,
 ) -> CompiledModel | str:
-    """Both sides, or why not."""
+    """Compile both sides, or return the reason why not."""
     reading = compile_encoder(encoder, precision=precision)
     writing = compile_decoder(decoder, precision=precision)
     if isinstance(reading, str):

@@ -1,4 +1,4 @@
-"""Linear maps and norms as the core's kernels take them."""
+"""Linear maps and norms in the layout of the core's kernels."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,20 +9,20 @@ from seqloom.engine.library import MatrixStructure, NormStructure, address, core
 
 __all__ = ["BLOCK", "LANES", "Matrix", "Norm", "Precision", "pad_to", "round_up"]
 
-BLOCK = 64  # columns of a packed matrix, and what rows of values are filled up to
-LANES = 16  # what widths and heads are filled up to
+BLOCK = 64  # columns of a packed matrix, and padding unit of rows
+LANES = 16  # padding unit of widths and heads
 
 Precision = Literal["float32", "int8", "bfloat16"]
 KINDS: dict[Precision, int] = {"float32": 0, "int8": 1, "bfloat16": 2}
 
 
 def round_up(count: int, whole: int = LANES) -> int:
-    """The next multiple of `whole`."""
+    """Round up to a multiple of `whole`."""
     return -(-count // whole) * whole
 
 
 def pad_to(array: np.ndarray, *sizes: int) -> np.ndarray:
-    """The array as float32, filled up with zeros to these sizes."""
+    """Convert an array to float32, zero-padded to these sizes."""
     padded = np.zeros(sizes, dtype=np.float32)
     padded[tuple(slice(size) for size in array.shape)] = array
     return padded
@@ -39,9 +39,7 @@ class Matrix:
     bias: np.ndarray
     scales: np.ndarray | None = None
     offsets: np.ndarray | None = None
-    rows: np.ndarray | None = (
-        None  # the same before it was packed, where shortlists are cut from it
-    )
+    rows: np.ndarray | None = None  # the unpacked rows, if shortlists are cut from it
 
     @classmethod
     def pack(
@@ -53,9 +51,9 @@ class Matrix:
         missing: float = 0.0,
         keep_rows: bool = False,
     ) -> "Matrix":
-        """Pack weights (outputs, inputs), inputs being a multiple of 16.
+        """Pack weights (outputs, inputs); the number of inputs is a multiple of 16.
 
-        `missing` is the bias of the columns that fill up the last block.
+        `missing` is the bias of padding columns in the last block.
         """
         outputs, inputs = weights.shape
         if inputs % LANES:
@@ -87,7 +85,7 @@ class Matrix:
         return cls(precision, inputs, outputs, packed, whole, scales, offsets, kept)
 
     def take(self, columns: np.ndarray) -> "Matrix":
-        """The map to these outputs alone, bit by bit as it was; only where rows were kept."""
+        """The map to these outputs alone, with identical bits; requires `keep_rows`."""
         if self.rows is None:
             raise TypeError("no columns can be taken from this matrix")
         count, room = len(columns), round_up(len(columns), BLOCK)
@@ -107,7 +105,7 @@ class Matrix:
         return Matrix(self.precision, self.inputs, count, packed, bias, scales, offsets)
 
     def structure(self) -> MatrixStructure:
-        """The same for the core, as long as this lives."""
+        """The core's structure, valid as long as this object."""
         return MatrixStructure(
             KINDS[self.precision],
             self.inputs,
@@ -122,7 +120,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class Norm:
-    """A layer norm of `width` values, filled up to whole blocks."""
+    """A layer norm of `width` values, padded to whole blocks."""
 
     gain: np.ndarray
     bias: np.ndarray
@@ -135,5 +133,5 @@ class Norm:
         return cls(pad_to(gain, room), pad_to(bias, room), epsilon, len(gain))
 
     def structure(self) -> NormStructure:
-        """The same for the core, as long as this lives."""
+        """The core's structure, valid as long as this object."""
         return NormStructure(address(self.gain), address(self.bias), self.epsilon, self.width)

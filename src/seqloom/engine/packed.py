@@ -1,4 +1,4 @@
-"""What encoders and decoders in the core have in common, whatever they are made of."""
+"""Common parts of packed encoders and decoders."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ ACTIVATIONS = {
 
 
 class Vectorizer(Protocol):
-    """Gives the vectors of items that are no tokens of a table."""
+    """Computes the vectors of items that are not tokens of a table."""
 
     def vectors(self, items: np.ndarray) -> np.ndarray:
         """The vectors (N, D) of items (N, ...)."""
@@ -45,7 +45,7 @@ class Vectorizer(Protocol):
 
 
 class FrontEndCall(Protocol):
-    """Turns whole sources into vectors before they are encoded."""
+    """Maps whole sources to vectors before encoding."""
 
     def __call__(self, source: Any) -> Any: ...
 
@@ -62,33 +62,33 @@ class AffineArrays:
         return AffineArrays(self.weights * factor, bias)
 
     def pad(self, outputs: int, inputs: int) -> "AffineArrays":
-        """The same with zeros up to these sizes."""
+        """Zero-pad to these sizes."""
         bias = None if self.bias is None else pad_to(self.bias, outputs)
         return AffineArrays(pad_to(self.weights, outputs, inputs), bias)
 
     def split(self, *sizes: int) -> "list[AffineArrays]":
-        """The map to each of several groups of outputs."""
+        """Split into the maps to several groups of outputs."""
         ends = np.cumsum(sizes)[:-1]
         weights = np.split(self.weights, ends)
         biases = [None] * len(sizes) if self.bias is None else np.split(self.bias, ends)
         return [AffineArrays(*part) for part in zip(weights, biases, strict=True)]
 
     def pad_groups(self, count: int, room: int) -> "AffineArrays":
-        """The same with each of `count` equal groups of outputs, and the inputs, filled up."""
+        """Pad each of `count` equal groups of outputs, and the inputs."""
         size, inputs = len(self.weights) // count, round_up(self.weights.shape[1])
         return stack_outputs(
             [part.pad(room, inputs) for part in self.split(*[size] * count)],
         )
 
     def pack(self, precision: Precision) -> Matrix:
-        """The same for the core, with inputs filled up."""
+        """Pack for the core, with padded inputs."""
         outputs, inputs = self.weights.shape
         weights = pad_to(self.weights, outputs, round_up(inputs))
         return Matrix.pack(weights, self.bias, precision=precision)
 
 
 def stack_outputs(parts: Sequence[AffineArrays]) -> AffineArrays:
-    """Several maps of the same inputs as one."""
+    """Concatenate the outputs of several maps of the same inputs."""
     bias = None
     if any(part.bias is not None for part in parts):
         each = [np.zeros(len(p.weights), np.float32) if p.bias is None else p.bias for p in parts]
@@ -97,7 +97,7 @@ def stack_outputs(parts: Sequence[AffineArrays]) -> AffineArrays:
 
 
 def pack_output(output: AffineArrays, precision: Precision) -> Matrix:
-    """An output layer, of which shortlists can be cut."""
+    """Pack an output layer, of which shortlists can be cut."""
     weights = output.weights
     return Matrix.pack(
         pad_to(weights, len(weights), round_up(weights.shape[1])),
@@ -110,7 +110,7 @@ def pack_output(output: AffineArrays, precision: Precision) -> Matrix:
 
 @dataclass(frozen=True)
 class HeadArrays:
-    """The parameters of a head: how states become one vector, its read-out and its output."""
+    """The parameters of a head: its pooling, its read-out and its output layer."""
 
     pool: str
     readout: AffineArrays | None
@@ -119,55 +119,56 @@ class HeadArrays:
 
 @dataclass(frozen=True)
 class ReadingTurn:
-    """An encoder reads from the end, but for the last `closing` items."""
+    """Marks an encoder that reads backwards, except for the last `closing` items."""
 
     closing: int
-    turned: bool  # states stay in the order of reading
+    turned: bool  # whether states stay in reading order
 
 
 class SideArrays(Protocol):
     """The parameters of an encoder or a decoder."""
 
     def pack(self, precision: Precision) -> "PackedStack":
-        """The same as the core takes it."""
+        """Pack the parameters for the core."""
         ...
 
     def with_turn(self, turn: "ReadingTurn") -> "SideArrays":
-        """The same for an encoder that reads from the end."""
+        """The parameters of an encoder that reads backwards."""
         ...
 
     def with_front(self, front: "FrontEndCall") -> "SideArrays":
-        """The same for an encoder that reads what a front end gives."""
+        """The parameters of an encoder with a front end."""
         ...
 
 
 @dataclass(frozen=True, kw_only=True)
 class PackedStack:
-    """An encoder or a decoder, packed; `structure(P)` is what the core takes, for P positions."""
+    """A packed encoder or decoder; `structure(P)` is its core structure for P positions."""
 
     width: int  # of an encoder's states or a decoder's features
-    vectors: np.ndarray | None  # of tokens: (V, filled up)
-    vectorizer: Vectorizer | None = None  # in their place
-    front: FrontEndCall | None = None  # of an encoder: what is read is what this gives
-    output: Matrix | None = None  # of a decoder
-    reads_source: bool = False  # a decoder that knows anything of the source
+    vectors: np.ndarray | None  # of tokens, padded: (V, width)
+    vectorizer: Vectorizer | None = None  # in place of `vectors`
+    front: FrontEndCall | None = None  # an encoder's front end
+    output: Matrix | None = None  # a decoder's output layer
+    reads_source: bool = False  # whether a decoder depends on the source
     attends: bool = False
     reads_prefix: bool = False  # what the encoder gives is read before the first token
-    ordered: bool = False  # it attends to positions by their number
-    last_only: bool = False  # of what a path has read, the last entry says it all
+    ordered: bool = False  # whether attention depends on position indices
+    last_only: bool = False  # whether a path depends on its last entry alone
 
     @staticmethod
     def of(arrays: SideArrays, precision: Precision) -> "PackedStack":
-        """The parameters as the core takes them."""
+        """Pack parameters."""
         return arrays.pack(precision)
 
     def structure(self, positions: int) -> StackStructure | None:
-        """The same for the core, with vectors for at least so many positions; None where there is
-        nothing to read."""
+        """The core's structure, with vectors for at least `positions` positions; None if there is
+        nothing to read.
+        """
         raise NotImplementedError
 
     def vector_rows(self, items: np.ndarray) -> np.ndarray | None:
-        """The vectors of items that are no tokens, in rows as the core takes them."""
+        """The vectors of items that are not tokens, in padded rows."""
         structure = self.structure(1)
         if self.vectorizer is None or structure is None:
             return None
@@ -180,13 +181,13 @@ class PackedStack:
 
     @property
     def vocabulary(self) -> int:
-        """Tokens that have a vector."""
+        """The number of tokens with a vector."""
         return 0 if self.vectors is None else len(self.vectors)
 
 
 @dataclass(frozen=True)
 class NoSourceArrays:
-    """In the place of an encoder, where there is nothing to read."""
+    """Stands for an encoder where there is no source."""
 
     def pack(self, precision: Precision) -> "PackedStack":
         return NoSource(width=0, vectors=None)
@@ -199,18 +200,18 @@ class NoSourceArrays:
 
 
 class NoSource(PackedStack):
-    """The same, packed: the core gets no encoder."""
+    """Its packed form: the core gets no encoder."""
 
     def structure(self, positions: int) -> StackStructure | None:
         return None
 
 
 def turn_structure(made: StackStructure, turn: ReadingTurn | None) -> None:
-    """Let an encoder read from the end, if it does."""
+    """Set the reading direction of an encoder."""
     if turn is not None:
         made.backwards, made.closing, made.turned_states = 1, turn.closing, turn.turned
 
 
 def vector_table(vectors: np.ndarray | None, width: int) -> np.ndarray | None:
-    """Token vectors in rows of so many values, as the core takes them."""
+    """Token vectors in padded rows of this width."""
     return None if vectors is None else pad_to(vectors, len(vectors), round_up(width, BLOCK))

@@ -1,4 +1,4 @@
-"""A recurrent encoder or decoder as plain arrays, and as the core takes it."""
+"""A recurrent encoder or decoder as plain arrays, and packed for the core."""
 
 from collections.abc import Sequence
 from ctypes import pointer
@@ -47,7 +47,7 @@ FIRST = {"own": 0, "copied": 1, "mapped": 2, "read": 3}
 
 @dataclass(frozen=True)
 class UnitArrays:
-    """A unit's maps: sums of its gates from inputs, and from the state before."""
+    """A unit's maps to its gates, from inputs and from the previous state."""
 
     kind: str
     width: int
@@ -59,7 +59,7 @@ class UnitArrays:
     take: bool = False
 
     def matrices(self, precision: Precision) -> dict[str, Matrix]:
-        """The same, with each gate filled up."""
+        """Pack the maps, with each gate padded."""
         room = round_up(self.width)
         packed = {"project": self.project.pad_groups(self.gates, room).pack(precision)}
         if self.recur is None:
@@ -74,7 +74,7 @@ class UnitArrays:
 
 @dataclass(frozen=True)
 class LayerArrays:
-    """A layer: a unit for each direction."""
+    """A layer with a unit for each direction."""
 
     units: Sequence[UnitArrays]
     inputs: int
@@ -85,34 +85,34 @@ class LayerArrays:
 
 @dataclass(frozen=True)
 class ScoreArrays:
-    """How a query and a key are compared: a product, or a network over the sum of their maps."""
+    """A score function: a product, or a network over the sum of its maps."""
 
     kind: str = "dot"
     query: AffineArrays | None = None
     key: AffineArrays | None = None
-    factor: float = 1.0  # of a product
+    factor: float = 1.0  # scale of a product
     weigh: np.ndarray | None = None
     second: AffineArrays | None = None
 
 
 @dataclass(frozen=True)
 class WindowArrays:
-    """The positions that are seen: all, or so many on each side of a centre."""
+    """The visible positions: all, or some on each side of a centre."""
 
     reach: int = 0
     gaussian: bool = False
-    focus: AffineArrays | None = None  # of a centre that is predicted
+    focus: AffineArrays | None = None  # of a predicted centre
     weigh: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
 class AttentionArrays:
-    """A score with its heads, and which positions are seen."""
+    """A score function with its heads, and the visible positions."""
 
     query: str
-    score: ScoreArrays  # with the maps of all heads, one after the other
-    source: int  # values of a state that is attended to
-    key: int  # size of what is compared, for one head
+    score: ScoreArrays  # with the concatenated maps of all heads
+    source: int  # width of the states attended to
+    key: int  # size of compared vectors, per head
     heads: int = 1
     causal: bool = False
     window: WindowArrays = WindowArrays()
@@ -120,7 +120,7 @@ class AttentionArrays:
 
 @dataclass(frozen=True)
 class FirstArrays:
-    """Where a decoder begins."""
+    """The initial state of a decoder."""
 
     kind: str = "own"
     maps: Sequence[AffineArrays] = ()
@@ -129,19 +129,19 @@ class FirstArrays:
 
 @dataclass(frozen=True)
 class WiringArrays:
-    """What a decoder's units read, and what its output layer sees."""
+    """The inputs of a decoder's units, and of its output layer."""
 
     first: FirstArrays
-    readout: AffineArrays | None  # none: all that is seen is concatenated
-    shown: int  # values that the output layer sees
+    readout: AffineArrays | None  # None if the features are concatenated
+    shown: int  # width of the output layer's input
     code: int = 0
     feedback: bool = True
-    soft: bool = False  # as the mean vector under the whole distribution
+    soft: bool = False  # feeds back the mean vector under the whole distribution
     code_input: bool = False
     code_first: bool = False
     code_output: bool = False
     feed: bool = False
-    joins: Sequence[AffineArrays] | None = None  # of inputs that are added
+    joins: Sequence[AffineArrays] | None = None  # maps of inputs that are added
     attention: AttentionArrays | None = None
 
 
@@ -152,7 +152,7 @@ class RecurrentArrays:
     layers: Sequence[LayerArrays]
     vectors: np.ndarray | None
     vector_width: int
-    first: Sequence[np.ndarray] = ()  # of each part of the state: (L, D); zeros where there is none
+    first: Sequence[np.ndarray] = ()  # of each part of the state: (L, D); zeros if empty
     wiring: WiringArrays | None = None
     output: AffineArrays | None = None
     turn: ReadingTurn | None = None
@@ -161,31 +161,31 @@ class RecurrentArrays:
 
     @property
     def parts(self) -> int:
-        """Tensors of a state."""
+        """The number of tensors in a state."""
         return 2 if self.layers and self.layers[0].units[0].kind == "lstm" else 1
 
     @property
     def outputs(self) -> int:
-        """Values of the top layer, all directions."""
+        """The width of the top layer, over all directions."""
         if not self.layers:
             return self.vector_width
         return sum(unit.width for unit in self.layers[-1].units)
 
     @property
     def room(self) -> int:
-        """What one part of a unit's state is filled up to."""
+        """The padded width of one part of a unit's state."""
         return round_up(self.layers[0].units[0].width) if self.layers else 0
 
     def with_turn(self, turn: ReadingTurn) -> "RecurrentArrays":
-        """The same for an encoder that reads from the end."""
+        """The parameters of an encoder that reads backwards."""
         return replace(self, turn=turn)
 
     def with_front(self, front: FrontEndCall) -> "RecurrentArrays":
-        """The same for an encoder that reads what a front end gives."""
+        """The parameters of an encoder with a front end."""
         return replace(self, front=front)
 
     def pack(self, precision: Precision) -> PackedStack:
-        """The same as the core takes it."""
+        """Pack the parameters for the core."""
         wiring = self.wiring
         attention = None if wiring is None else wiring.attention
         return PackedRecurrent(
@@ -204,7 +204,7 @@ class RecurrentArrays:
         )
 
     def _maps(self) -> dict[str, AffineArrays]:
-        """The maps outside the units, by the names of the core's structure."""
+        """The maps outside the units, by their names in the core's structure."""
         if self.wiring is None:
             return {}
         wiring, attention = self.wiring, self.wiring.attention
@@ -237,7 +237,7 @@ def _attention_maps(attention: AttentionArrays) -> dict[str, AffineArrays | None
 
 @dataclass(frozen=True, kw_only=True)
 class PackedRecurrent(PackedStack):
-    """A recurrent encoder or decoder, packed."""
+    """A packed recurrent encoder or decoder."""
 
     arrays: RecurrentArrays
     units: Sequence[Sequence[dict[str, Matrix]]]
@@ -285,13 +285,13 @@ class PackedRecurrent(PackedStack):
         return net
 
     def _code(self) -> np.ndarray | None:
-        """An encoder's state before the first item: (part, layer, output)."""
+        """An encoder's initial state: (part, layer, output)."""
         if not self.arrays.first:
             return None
         return np.ascontiguousarray(np.stack(list(self.arrays.first)), dtype=np.float32)
 
     def _entry(self, wiring: WiringArrays) -> np.ndarray:
-        """A decoder's state before the first step: (layer, part, filled up), and its features."""
+        """A decoder's initial state: (layer, part, padded), and its features."""
         arrays = self.arrays
         sizes = len(arrays.layers), arrays.parts, arrays.room
         states = np.zeros(sizes, dtype=np.float32)
@@ -307,7 +307,7 @@ class PackedRecurrent(PackedStack):
         for name in plain:
             setattr(net, name, getattr(wiring, name))
         net.readout_width, net.summed = wiring.shown, wiring.joins is not None
-        net.source = self.arrays.vector_width  # where the units read the source themselves
+        net.source = self.arrays.vector_width  # if the units read the source themselves
         net.first_kind = FIRST[wiring.first.kind]
         net.bridge_activation = ACTIVATIONS[wiring.first.activation]
         for name in ("readout", "ask", "keys", "second", "focus", "mean"):

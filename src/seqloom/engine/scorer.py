@@ -12,11 +12,11 @@ from seqloom.engine.workspace import check
 
 __all__ = ["POOLS", "CompiledScorer"]
 
-POOLS = {"": 0, "code": 1, "mean": 2, "max": 3}  # nothing: every position has scores of its own
+POOLS = {"": 0, "code": 1, "mean": 2, "max": 3}  # empty: one vector per position
 
 
 class CompiledScorer:
-    """An encoder and a head; their weights do not follow training."""
+    """A compiled encoder and head; their weights are fixed at compilation."""
 
     def __init__(self, encoder: CompiledEncoder, head: HeadArrays) -> None:
         self.encoder = encoder
@@ -31,8 +31,9 @@ class CompiledScorer:
     def scores(
         self, rows: Sequence[np.ndarray], *, closing: int = 0, threads: int = 1
     ) -> list[np.ndarray]:
-        """The scores of each source (T, V), or (1, V) where a head has one vector for all of it;
-        the last `closing` positions have none."""
+        """The scores of each source (T, V), or (1, V) for a head with one vector per source; the
+        last `closing` positions have none.
+        """
         if not rows:
             return []
         order = np.argsort([-len(row) for row in rows], kind="stable")

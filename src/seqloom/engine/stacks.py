@@ -1,7 +1,7 @@
-"""A Transformer's encoder or decoder as plain arrays, and as the core takes it.
+"""A Transformer's encoder or decoder as plain arrays, and packed for the core.
 
-Sizes are filled up with zeros: widths and heads to 16 values, rows to 64. What is filled up stays 0
-all the way through, so it changes no result.
+Sizes are zero-padded: widths and heads to multiples of 16, rows to multiples of 64. Padding stays 0
+throughout, so it does not change results.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,12 +26,12 @@ from seqloom.engine.packed import (
 
 __all__ = ["BlockArrays", "Heads", "PackedStack", "PackedTransformer", "StackArrays"]
 
-FEWEST = 256  # positions that there are vectors for at first
+FEWEST = 256  # initial number of position vectors
 
 
 @dataclass(frozen=True)
 class Heads:
-    """How many heads there are, and the sizes of their keys and values."""
+    """The number of heads, and the sizes of their keys and values."""
 
     count: int
     key: int
@@ -39,7 +39,7 @@ class Heads:
 
     @property
     def room(self) -> int:
-        """What the size of a head is filled up to."""
+        """The padded size of a head."""
         return round_up(max(self.key, self.value))
 
 
@@ -47,18 +47,16 @@ class Heads:
 class BlockArrays:
     """The parameters of a block; `project` has the maps of queries, keys and values in turn.
 
-    Where a simple recurrent unit takes the place of self-attention, it has those of its gate and of
-    its value, and there is no `combine`.
+    A simple recurrent unit in place of self-attention has the maps of its gate and value, and no
+    `combine`.
     """
 
-    norms: Sequence[Norm]  # as many as there are steps
+    norms: Sequence[Norm]  # one per residual step
     project: Sequence[AffineArrays]
     combine: AffineArrays | None
     widen: AffineArrays
     narrow: AffineArrays
-    query: AffineArrays | None = (
-        None  # with `sources`, keys and values, and `merge`: a look at the source
-    )
+    query: AffineArrays | None = None  # cross-attention: `sources` for keys and values, and `merge`
     sources: tuple[AffineArrays, AffineArrays] | None = None
     merge: AffineArrays | None = None
 
@@ -72,41 +70,39 @@ class StackArrays:
     norm_first: bool
     activation: str
     vectors: np.ndarray | None  # (V, width)
-    places: Callable[[int], np.ndarray]  # the vectors of so many positions: (P, width)
+    places: Callable[[int], np.ndarray]  # maps a number of positions to their vectors: (P, width)
     blocks: Sequence[BlockArrays]
     norm: Norm | None
     angles: Callable[[int], np.ndarray] | None = None  # (P, key): sines and cosines, where turned
-    mix: AffineArrays | None = (
-        None  # of joint positions: what the positive part of the sum is mapped by
-    )
+    mix: AffineArrays | None = None  # map of a joint embedding, after its rectifier
     source_heads: Heads | None = None  # of attention to the source
 
     output: AffineArrays | None = None
     reads_prefix: bool = False  # of a decoder: what the encoder gives, before the first token
     turn: ReadingTurn | None = None
-    vectorizer: Vectorizer | None = None  # where there is no table of vectors
+    vectorizer: Vectorizer | None = None  # in place of a table of vectors
     front: FrontEndCall | None = None
 
     @property
     def recurrent(self) -> bool:
-        """Whether a recurrent unit takes the place of self-attention."""
+        """Whether recurrent units replace self-attention."""
         return self.blocks[0].combine is None
 
     def with_turn(self, turn: ReadingTurn) -> "StackArrays":
-        """The same for an encoder that reads from the end."""
+        """The parameters of an encoder that reads backwards."""
         return replace(self, turn=turn)
 
     def with_front(self, front: FrontEndCall) -> "StackArrays":
-        """The same for an encoder that reads what a front end gives."""
+        """The parameters of an encoder with a front end."""
         return replace(self, front=front)
 
     def pack(self, precision: Precision) -> "PackedTransformer":
-        """The same as the core takes it."""
+        """Pack the parameters for the core."""
         return PackedTransformer.of_arrays(self, precision)
 
 
 def _by_heads(part: AffineArrays, heads: Heads, size: int, inputs: int) -> AffineArrays:
-    """A map to heads, each filled up."""
+    """A map to heads, each padded."""
     weights = part.weights.reshape(heads.count, size, -1)
     bias = None
     if part.bias is not None:
@@ -116,7 +112,7 @@ def _by_heads(part: AffineArrays, heads: Heads, size: int, inputs: int) -> Affin
 
 
 def _from_heads(part: AffineArrays, heads: Heads) -> AffineArrays:
-    """A map from heads, each filled up."""
+    """A map from heads, each padded."""
     outputs = len(part.weights)
     weights = part.weights.reshape(outputs, heads.count, heads.value)
     full = pad_to(weights, round_up(outputs), heads.count, heads.room)
@@ -126,7 +122,7 @@ def _from_heads(part: AffineArrays, heads: Heads) -> AffineArrays:
 
 @dataclass(frozen=True)
 class PackedBlock:
-    """A block's matrices; those of cross-attention are there or not."""
+    """A block's matrices; those of cross-attention are optional."""
 
     norms: Sequence[Norm]
     matrices: dict[str, Matrix]
@@ -148,14 +144,14 @@ class PackedBlock:
 
     def structure(self) -> BlockStructure:
         norms = [norm.structure() for norm in self.norms]
-        if len(norms) == 2:  # without a look at the source
+        if len(norms) == 2:  # without cross-attention
             norms.insert(1, NormStructure())
         parts = {name: matrix.structure() for name, matrix in self.matrices.items()}
         return BlockStructure(norms=(NormStructure * 3)(*norms), **parts)
 
 
 def _mixing(block: BlockArrays, stack: StackArrays) -> dict[str, AffineArrays]:
-    """The maps by which positions meet."""
+    """The maps of self-attention or of the recurrent unit."""
     heads, width = stack.heads, round_up(stack.width)
     if block.combine is None:
         return {"project": stack_outputs([part.pad(width, width) for part in block.project])}
@@ -169,7 +165,7 @@ def _mixing(block: BlockArrays, stack: StackArrays) -> dict[str, AffineArrays]:
 
 
 def _first_map(block: BlockArrays, stack: StackArrays) -> AffineArrays:
-    """The first map of the inner network; of a gated one, both halves filled up."""
+    """The first map of the feed-forward network; both halves of a gated one are padded."""
     inner, width = round_up(block.narrow.weights.shape[1]), round_up(stack.width)
     if stack.activation != "gated":
         return block.widen.pad(inner, width)
@@ -178,7 +174,7 @@ def _first_map(block: BlockArrays, stack: StackArrays) -> AffineArrays:
 
 @dataclass(frozen=True, kw_only=True)
 class PackedTransformer(PackedStack):
-    """A Transformer's encoder or decoder, packed."""
+    """A packed Transformer encoder or decoder."""
 
     arrays: StackArrays
     blocks: Sequence[PackedBlock]
@@ -188,7 +184,7 @@ class PackedTransformer(PackedStack):
 
     @classmethod
     def of_arrays(cls, arrays: StackArrays, precision: Precision) -> "PackedTransformer":
-        """The parameters as the core takes them."""
+        """Pack parameters."""
         blocks = [PackedBlock.of(block, arrays, precision) for block in arrays.blocks]
         sources = output = mix = None
         looks = [block.sources for block in arrays.blocks if block.sources is not None]
@@ -221,7 +217,7 @@ class PackedTransformer(PackedStack):
         )
 
     def structure(self, positions: int) -> StackStructure:
-        """The same for the core, with vectors for at least so many positions."""
+        """The core's structure, with vectors for at least `positions` positions."""
         room = max(FEWEST, 1 << (positions - 1).bit_length())
         if room not in self._made:
             self._made[room] = self._structure(room)

@@ -1,8 +1,8 @@
-"""Packed encoders and decoders as named arrays and plain values, for files, and back.
+"""Serialize packed encoders and decoders as named arrays and plain values, and restore them.
 
-A form holds what the core multiplies by, not the float32 weights it was made of: of these the sizes
-alone are kept. A form is read by packing zeros of those sizes and filling in what was stored, so
-no file can lead the core beyond the arrays that it is given.
+A stored form has the packed weights, and of the float32 weights the sizes alone. It is restored by
+packing zeros of those sizes and filling in the stored arrays, so that no file can make the core
+read beyond the arrays that it is given.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,18 +47,18 @@ PARTS: tuple[type, ...] = (
     WiringArrays,
 )
 CLASSES = {each.__name__: each for each in PARTS}
-TABLES = ("places", "angles")  # functions of a number of positions
+TABLES = ("places", "angles")  # functions of the number of positions
 LARGEST_VALUES = 16_384  # of an array among the values of a form; of larger ones the size is kept
 MAKE_AGAIN = Remedy("make it again with {}", Command("optimize", "DIR"))
 FAULTS = (ArithmeticError, LookupError, TypeError, ValueError, AttributeError)  # of damaged values
-LOWEST = np.finfo(np.float32).min  # stands for minus infinity, which files may not hold
+LOWEST = np.finfo(np.float32).min  # stands for minus infinity, which JSON lacks
 
 Arrays = dict[str, np.ndarray]
 
 
 @dataclass(frozen=True)
 class StoredStack:
-    """A stack as plain values for JSON, and arrays by name."""
+    """A stack as JSON values and named arrays."""
 
     values: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
@@ -66,7 +66,7 @@ class StoredStack:
 
 @dataclass(frozen=True)
 class PositionTable:
-    """Vectors of positions, as many as were stored."""
+    """A table of position vectors, of fixed length."""
 
     table: np.ndarray
 
@@ -80,7 +80,9 @@ class PositionTable:
 
 
 def store_stack(stack: PackedStack, *, positions: int) -> StoredStack:
-    """A packed stack with vectors for so many positions; TypeError where a part has no form."""
+    """Serialize a packed stack with vectors for `positions` positions; TypeError for an unsupported
+    part.
+    """
     arrays: Arrays = {}
     values = _plain(getattr(stack, "arrays", None), "arrays", arrays, positions)
     if values is None:
@@ -91,7 +93,7 @@ def store_stack(stack: PackedStack, *, positions: int) -> StoredStack:
 
 
 def restore_stack(form: StoredStack, precision: Precision, *, place: str) -> PackedStack:
-    """The stack that was stored; RunError where its parts do not fit each other."""
+    """Restore a stored stack; RunError if its parts are inconsistent."""
     try:
         described = _restore_value(form.values, form.arrays)
         if not isinstance(described, StackArrays | RecurrentArrays):
@@ -103,14 +105,14 @@ def restore_stack(form: StoredStack, precision: Precision, *, place: str) -> Pac
             if stored.shape != array.shape or stored.dtype != array.dtype:
                 raise ValueError(f"{name} has another size than its model")
             array[...] = _infinite(stored)
-        stack.structure(1)  # where values are of other types than the core's, they fail here
+        stack.structure(1)  # fails here if values have wrong types
     except FAULTS as error:
         raise RunError(f"not an optimized form ({error})", place=place, remedy=MAKE_AGAIN) from None
     return stack
 
 
 def check_sides(encoder: PackedStack, decoder: PackedStack, *, place: str) -> None:
-    """RunError where a restored decoder does not read what its encoder gives."""
+    """Raise RunError unless a restored decoder fits its encoder."""
     try:
         check_pair(encoder, decoder)
     except FAULTS as error:
@@ -118,12 +120,12 @@ def check_sides(encoder: PackedStack, decoder: PackedStack, *, place: str) -> No
 
 
 def byte_count(stack: PackedStack) -> int:
-    """The memory that a stack's arrays take."""
+    """The memory of a stack's arrays in bytes."""
     return sum(array.nbytes for _, array in _arrays_of_stack(stack))
 
 
 def _plain(value: Any, name: str, arrays: Arrays, positions: int) -> Any:
-    """A value for JSON; small arrays go into `arrays` under their names."""
+    """Convert a value to JSON; small arrays are put into `arrays` by name."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, np.ndarray):
@@ -164,7 +166,7 @@ def _restore_value(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 
 
 def _arrays_of_stack(value: Any, name: str = "") -> Iterator[tuple[str, np.ndarray]]:
-    """Every array of a packed stack, beside those of what it was packed from."""
+    """All arrays of a packed stack, without the unpacked ones."""
     if isinstance(value, np.ndarray):
         yield name, value
     elif is_dataclass(value):

@@ -1,4 +1,4 @@
-"""Whether the parts of a stored form fit each other, so that the core stays within their arrays."""
+"""Validate the sizes of a stored form's parts, so that the core stays within their arrays."""
 
 from collections.abc import Sequence
 
@@ -20,7 +20,7 @@ GATES = {"elman": 1, "lstm": 4, "gru": 3, "ssru": 2}
 
 
 def check_sizes(arrays: StackArrays | RecurrentArrays) -> None:
-    """ValueError where a part of an encoder or decoder has another size than the others need."""
+    """Raise ValueError if the parts of an encoder or decoder have inconsistent sizes."""
     if arrays.vectorizer is not None or arrays.front is not None:
         raise ValueError("what gives its vectors is not stored")
     if arrays.vectors is None or arrays.vectors.ndim != 2:
@@ -35,7 +35,7 @@ def check_sizes(arrays: StackArrays | RecurrentArrays) -> None:
 
 
 def check_pair(encoder: PackedStack, decoder: PackedStack) -> None:
-    """ValueError where a decoder reads something else than the encoder gives."""
+    """Raise ValueError if a decoder does not fit its encoder."""
     reading, writing = (getattr(side, "arrays", None) for side in (encoder, decoder))
     if not isinstance(reading, StackArrays | RecurrentArrays) or reading.output is not None:
         raise ValueError("the encoder is none")
@@ -50,7 +50,7 @@ def check_pair(encoder: PackedStack, decoder: PackedStack) -> None:
 
 
 def _expect(name: str, values: np.ndarray | None, *sizes: int | None) -> None:
-    """Whether an array has these sizes; None stands for any."""
+    """Check the sizes of an array; None stands for any."""
     shape = None if values is None else values.shape
     if shape is None or len(shape) != len(sizes):
         raise ValueError(f"{name} is missing")
@@ -122,7 +122,7 @@ def _check_recurrent(arrays: RecurrentArrays) -> None:
 
 
 def _check_layers(layers: Sequence[LayerArrays], inputs: int, outputs: int) -> None:
-    """Every layer reads what the one below gives, and all give as much."""
+    """Check that every layer fits the one below, and that all have equal outputs."""
     for layer in layers:
         width, kind = layers[0].units[0].width, layers[0].units[0].kind
         if not 1 <= len(layer.units) <= 2 or layer.inputs != inputs or width < 1:
@@ -140,7 +140,7 @@ def _check_layers(layers: Sequence[LayerArrays], inputs: int, outputs: int) -> N
 
 
 def _check_wiring(arrays: RecurrentArrays, wiring: WiringArrays) -> None:
-    """What enters the layers and what the output layer sees."""
+    """Check the inputs of the layers and of the output layer."""
     attention, size = wiring.attention, arrays.outputs
     context = 0 if attention is None else attention.heads * attention.source
     has_code = wiring.code_input or wiring.code_first or wiring.code_output
@@ -153,7 +153,7 @@ def _check_wiring(arrays: RecurrentArrays, wiring: WiringArrays) -> None:
         (wiring.feed, wiring.shown),
     ]
     parts = [width for enters, width in entering if enters]
-    inputs = sum(parts) or 1  # where nothing enters, a 0 does
+    inputs = sum(parts) or 1  # without inputs, a single 0
     if wiring.joins is not None:
         inputs = parts[0]
         for part, width in zip(wiring.joins, parts[1:], strict=True):
@@ -195,7 +195,7 @@ def _check_source(
     wiring: WiringArrays,
     width: int,
 ) -> None:
-    """What a recurrent decoder takes from the states and the code of an encoder."""
+    """Check what a recurrent decoder reads of the encoder's states and code."""
     layers, parts = 1, 1
     if isinstance(reading, RecurrentArrays) and reading.layers:
         layers, parts = len(reading.layers), reading.parts

@@ -1,4 +1,4 @@
-"""Between the engine's arrays and the tensors of the protocol that networks and searches have."""
+"""Convert between the engine's arrays and the tensors of networks and searches."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ __all__ = ["features", "memory", "memory_arrays", "real_items", "scores"]
 
 
 def real_items(source: Source) -> tuple[np.ndarray, np.ndarray]:
-    """The items of a batch without its padding, one sentence after the other, and its mask."""
+    """The items of a batch without padding, concatenated by sentence, and its mask."""
     mask = source.mask.numpy()
     return source.values.detach().numpy()[mask], mask
 
 
 def memory(encoded: EncodedArrays) -> Memory:
-    """What an encoder gives, as a decoder of a network takes it."""
+    """An encoder's output as a memory for network decoders."""
     code = None if encoded.code is None else tuple(map(torch.from_numpy, encoded.code))
     if encoded.states is None or encoded.mask is None:
         return Memory(encoded.sentences, code=code)
@@ -28,7 +28,7 @@ def memory(encoded: EncodedArrays) -> Memory:
 
 
 def memory_arrays(memory: Memory) -> EncodedArrays:
-    """The inverse."""
+    """The inverse of `memory`."""
     return EncodedArrays(
         memory.sentences,
         None if memory.states is None else memory.states.detach().numpy(),
@@ -38,11 +38,11 @@ def memory_arrays(memory: Memory) -> EncodedArrays:
 
 
 def features(hidden: np.ndarray, attention: np.ndarray | None) -> Features:
-    """What a decoder gives."""
+    """A decoder's output as features."""
     looked = None if attention is None else torch.from_numpy(attention)
     return Features(torch.from_numpy(hidden), looked)
 
 
 def scores(logits: np.ndarray, rows: Sequence[int]) -> Tensor:
-    """What an output layer gives, in rows of this shape."""
+    """Logits as a tensor with rows of this shape."""
     return torch.from_numpy(logits).contiguous().view(*rows, -1)

@@ -1,4 +1,4 @@
-"""Memory of the core's own, freed when Python lets go of it."""
+"""Memory allocated by the core, freed with its Python owner."""
 
 import threading
 import weakref
@@ -11,20 +11,20 @@ __all__ = ["EntryPool", "Workspaces", "check"]
 
 
 def check(status: int) -> None:
-    """MemoryError where a call of the core ran out of memory."""
+    """Raise MemoryError if a call of the core ran out of memory."""
     if status:
         raise MemoryError("the engine has run out of memory")
 
 
 class Workspaces:
-    """A workspace for each thread that asks for one."""
+    """A workspace for each calling thread."""
 
     def __init__(self) -> None:
         self._local = threading.local()
 
     @property
     def handle(self) -> int:
-        """The calling thread's own."""
+        """The calling thread's workspace."""
         found: int | None = getattr(self._local, "handle", None)
         if found is None:
             found = core().sl_workspace_new()
@@ -37,34 +37,34 @@ class Workspaces:
 
 
 class _Owner:
-    """Lives as long as its thread's workspace is needed."""
+    """Owns the workspace of a thread."""
 
 
 class EntryPool:
-    """What every block keeps of each token that was read; entries are only ever added."""
+    """Every block's cached values of the tokens read; entries are append-only."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self.handle: int = core().sl_pool_new(size)
         if not self.handle:
             check(1)
-        self._lock = threading.Lock()  # states that share a pool may be read by several threads
+        self._lock = threading.Lock()  # states in several threads may share a pool
         weakref.finalize(self, core().sl_pool_free, self.handle)
 
     @property
     def size(self) -> int:
-        """Entries that were taken."""
+        """The number of entries in use."""
         return int(core().sl_pool_used(self.handle))
 
     def take(self, count: int) -> np.ndarray:
-        """The numbers of so many new entries."""
+        """Allocate `count` new entries; return their indices."""
         entries = np.empty(count, dtype=np.int32)
         with self._lock:
             check(core().sl_pool_take(self.handle, count, address(entries)))
         return entries
 
     def copy(self, other: "EntryPool", entries: np.ndarray) -> np.ndarray:
-        """The numbers here of copies of another pool's entries."""
+        """Copy entries of another pool; return their indices."""
         wanted, copies = np.ascontiguousarray(entries, dtype=np.int32), np.empty_like(entries)
         with self._lock:
             status = core().sl_pool_copy(
@@ -74,5 +74,5 @@ class EntryPool:
         return copies
 
     def fresh(self) -> "EntryPool":
-        """An empty pool for entries of the same size."""
+        """An empty pool with entries of the same size."""
         return EntryPool(self._size)

@@ -1,1 +1,1 @@
-"""What a model has learnt and how it decided, as plain values with `as_dict`."""
+"""Explanations of a model and its outputs, as plain values with `as_dict`."""

@@ -1,6 +1,6 @@
-"""Word alignment read off the attention weights.
+"""Word alignment from attention weights.
 
-Pharaoh format: `0-0 2-1`, source and output words by number from 0, cut at white space.
+Pharaoh format: `0-0 2-1`, indices of source and output words from 0, split at white space.
 """
 
 import re
@@ -29,20 +29,20 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Alignment(Displayed):
-    """The words of an input and an output, and the attention between them.
+    """The words of a source and an output, and the attention between them.
 
-    The weights of a source word's tokens are added, those of an output word's averaged.
+    Weights are summed over the tokens of a source word and averaged over those of an output word.
     """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
-    weights: np.ndarray  # (T, S); what is left to 1 was given to `<end>` or to spaces
+    weights: np.ndarray  # (T, S); the rest to 1 went to `<end>` or to spaces
 
     @property
     def links(self) -> Links:
-        """Source and output word by number: each output word with the one it attended to most.
+        """Pairs of source and output word indices: each output word with the one of largest weight.
 
-        A word that attended to none of them more than to `<end>` is not linked.
+        A word that attended most to `<end>` is not linked.
         """
         if not self.source:
             return frozenset()
@@ -70,7 +70,7 @@ class Alignment(Displayed):
 
 @dataclass(frozen=True, eq=False)
 class Alignments(Displayed):
-    """The alignments of several inputs, and their error rate where gold links are known."""
+    """Alignments of several inputs, and their error rate if gold links are given."""
 
     alignments: tuple[Alignment, ...]
     errors: ErrorRate | None = None
@@ -82,7 +82,7 @@ class Alignments(Displayed):
 
 
 def align(model: TextPredictor, said: ExplainedText, *, layer: int | None = None) -> Alignment:
-    """The alignment of an output with its source, which must be text."""
+    """Align an output with its source, which must be text."""
     source = _split_words(_text_source(model), said.values)
     target = _split_words(model.target, said.target_ids)
     attention = attention_of(model, said).select_map(layer=layer)
@@ -92,7 +92,7 @@ def align(model: TextPredictor, said: ExplainedText, *, layer: int | None = None
 
 
 def _text_source(model: TextPredictor) -> TextField:
-    """The source column of a model that reads text; ConfigError for any other."""
+    """The source field of a model that reads text; ConfigError for any other model."""
     field = as_text_field(model.source)
     if field is None:
         raise ConfigError(
@@ -103,14 +103,14 @@ def _text_source(model: TextPredictor) -> TextField:
 
 
 class _Words(NamedTuple):
-    """The words of a text, and the word that each token belongs to; −1 where to none."""
+    """The words of a text, and the index of each token's word; −1 for none."""
 
     words: tuple[str, ...]
     numbers: tuple[int, ...]
 
 
 def _split_words(field: TextField, row: Sequence[int] | Values) -> _Words:
-    """A token belongs to the word in which its first character that is no space lies."""
+    """Assign each token to the word of its first character that is not a space."""
     table = np.asarray(row)
     ids = (table if table.ndim == 1 else table[:, 0]).tolist()
     whole = field.decode(ids)
@@ -128,7 +128,7 @@ def _split_words(field: TextField, row: Sequence[int] | Values) -> _Words:
 
 
 def _pool_by_word(rows: np.ndarray, numbers: Sequence[int], *, mean: bool = False) -> np.ndarray:
-    """Rows of tokens as rows of their words."""
+    """Pool rows of tokens to rows of words."""
     table = np.zeros((max(numbers, default=-1) + 1, rows.shape[1]))
     counts = np.zeros(len(table))
     for row, number in zip(rows, numbers, strict=True):

@@ -1,4 +1,4 @@
-"""The attention of every layer and head, to the source and to a layer's own sequence (S4.6, S9)."""
+"""Attention of every layer and head, to the source and within a side (S4.6, S9)."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -35,12 +35,12 @@ ATTENTION_KINDS = {
     "cross": ("decoder", "cross"),
     "encoder": ("encoder", "self"),
     "decoder": ("decoder", "self"),
-}  # who attends: the decoder to the source, or a side to itself
+}  # queries: the decoder over the source, or a side over itself
 
 
 @dataclass(frozen=True, eq=False)
 class LayerAttention:
-    """The weights of one layer: (H, T, S), each row of which sums to 1."""
+    """Attention weights of one layer (H, T, S); each row sums to 1."""
 
     kind: str  # cross, encoder or decoder
     layer: int  # from 1
@@ -81,7 +81,7 @@ class LayerAttention:
 
 @dataclass(frozen=True, eq=False)
 class Attentions:
-    """All attention weights of one input and its output; none where the model has no attention."""
+    """All attention weights for one input and its output; empty if the model has no attention."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -89,12 +89,12 @@ class Attentions:
 
     @classmethod
     def from_trace(cls, found: Trace) -> "Attentions":
-        """The attention of a trace."""
+        """Collect the attention of a trace."""
         layers = tuple(_layer_attention(look) for look in found.attention_traces)
         return cls(found.output.source, found.output.target, layers)
 
     def select_layers(self, kind: str = "cross") -> tuple[LayerAttention, ...]:
-        """The layers of one kind, the lowest first; ConfigError where there are none."""
+        """The layers of one kind, the lowest first; ConfigError if there are none."""
         if kind not in ATTENTION_KINDS:
             raise ConfigError(
                 f"attention of {kind!r}", remedy=f"choose {', '.join(ATTENTION_KINDS)}"
@@ -114,7 +114,7 @@ class Attentions:
 
     @property
     def kinds(self) -> tuple[str, ...]:
-        """The kinds of attention in this model, the one shown by default first."""
+        """The kinds of attention in this model, the default first."""
         return tuple(
             name for name in ATTENTION_KINDS if any(layer.kind == name for layer in self.layers)
         )
@@ -122,12 +122,12 @@ class Attentions:
     def select_map(
         self, kind: str = "cross", *, layer: int | None = None, head: int | None = None
     ) -> AttentionMap:
-        """One map: of a layer, the last if none is named; of a head, or the mean over heads."""
+        """The map of a layer, by default the last, and of a head, by default their mean."""
         found = self.select_layer(kind, layer)
         return found.mean() if head is None else found.head(head)
 
     def select_layer(self, kind: str = "cross", layer: int | None = None) -> LayerAttention:
-        """One layer, the last if none is named."""
+        """The layer of this number, by default the last."""
         layers = self.select_layers(kind)
         numbers = [each.layer for each in layers]
         if layer is not None and layer not in numbers:
@@ -152,7 +152,7 @@ class Attentions:
 
 @dataclass(frozen=True, eq=False)
 class HeadMaps(Displayed):
-    """Layers of one kind, a picture for each of their heads."""
+    """Layers of one kind, with a map for each head."""
 
     layers: tuple[LayerAttention, ...]
 
@@ -162,21 +162,21 @@ class HeadMaps(Displayed):
 
 
 def attention_of(model: Predictor, said: ExplainedOutput) -> Attentions:
-    """The weights of every layer and head while the model gives this output."""
+    """The weights of every layer and head for this output."""
     return Attentions.from_trace(trace_output(model.network, said))
 
 
 def attention_over_media(
     model: Predictor, said: ExplainedOutput, *, layer: int | None = None, head: int | None = None
 ) -> MediaAttention:
-    """Attention over the picture, recording or video that the model read for this output."""
+    """Attention over the picture, recording or video of this output."""
     return attention_from_trace(trace_output(model.network, said), layer=layer, head=head)
 
 
 def attention_from_trace(
     found: Trace, *, layer: int | None = None, head: int | None = None
 ) -> MediaAttention:
-    """The same from a trace; ConfigError where the model has no such attention."""
+    """The same attention, from a trace; ConfigError if the model has none over its source."""
     weights = Attentions.from_trace(found).select_map(layer=layer, head=head).weights
     return found.output.attention_over_source(weights)
 
@@ -191,7 +191,7 @@ def _describe_kind(kind: str) -> str:
 
 
 def cross_map(found: Trace) -> AttentionMap | None:
-    """The last layer's mean attention to the source, where there is any."""
+    """The last layer's mean attention to the source, if there is any."""
     maps = layer_maps(found, "cross")
     return maps[-1] if maps else None
 
@@ -206,9 +206,9 @@ def layer_maps(found: Trace, kind: str) -> list[AttentionMap]:
 
 
 def attribute_by_attention(network: Network, found: Trace) -> np.ndarray | None:
-    """Weights over the source and then over what the decoder read, for each output.
+    """Attention weights over the source and the decoder's inputs, for each output.
 
-    None where the source is not symbols, or the model has no attention that tells.
+    None if the source is not symbols, or the model has no suitable attention.
     """
     if found.output.feature_groups is not None:
         return None

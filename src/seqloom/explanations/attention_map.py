@@ -1,6 +1,6 @@
-"""The attention of a decoder to its source, as a table of weights (S9).
+"""The attention of a decoder to its source (S9).
 
-The source runs across and the output down; every row of weights sums to 1.
+The source runs across and the output down; each row sums to 1.
 """
 
 from dataclasses import dataclass
@@ -14,13 +14,13 @@ from seqloom.explanations.plain_values import round_values
 
 __all__ = ["LEAST_WEIGHT", "AttentionMap", "Threads"]
 
-ROUNDING = 0.01  # how far half-precision weights may be from a sum of 1
-LEAST_WEIGHT = 0.04  # weights below this have no thread
+ROUNDING = 0.01  # tolerance of the sum of half-precision weights
+LEAST_WEIGHT = 0.04  # weights below this are not drawn as threads
 
 
 @dataclass(frozen=True, eq=False)
 class AttentionMap(Displayed):
-    """The weight that each output token gave to each source token, as (T, S)."""
+    """The weights (T, S) of output tokens over source tokens."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -60,7 +60,7 @@ class AttentionMap(Displayed):
 
 @dataclass(frozen=True, eq=False)
 class Threads(Displayed):
-    """An attention map as threads between two sentences, one for each weight that counts."""
+    """An attention map as threads between two sentences, one for each weight above a minimum."""
 
     attention: AttentionMap
 

@@ -1,8 +1,8 @@
-"""Attribution: how much each part of the input counted for each output.
+"""Attribution of outputs to parts of the input.
 
-All methods explain one quantity for each row: log p(y_t | x, y_1 … y_{t−1}) of a token, log p of a
-label, a number, or a forecast. All but attention speak of what the model read: the vectors v of
-symbols, or numbers less their baseline.
+All methods explain one quantity per row: log p(y_t | x, y_1 … y_{t−1}) of a token, log p of a
+label, a number, or a forecast. All but attention attribute it to the model's inputs: the embeddings
+v of symbols, or numbers minus their baseline.
 
 - Gradient × input is v · ∂ log p / ∂v (Shrikumar et al. 2016, Not Just a Black Box).
 - Integrated gradients average that gradient on the straight line from 0 to v, so that over all
@@ -41,9 +41,9 @@ __all__ = [
     "future_mask",
 ]
 
-TOLERANCE = 0.01  # of the whole, that integrated gradients may be short of it
-FIRST_POINTS, MOST_POINTS = 16, 256  # points on the line from 0 to the vectors
-ROWS = 64  # computed at once
+TOLERANCE = 0.01  # the largest relative convergence delta of integrated gradients
+FIRST_POINTS, MOST_POINTS = 16, 256  # quadrature points on the path from 0 to the inputs
+ROWS = 64  # per forward pass
 METHODS = {
     "attention": "attention",
     "gradient": "gradient × input",
@@ -54,41 +54,41 @@ METHODS = {
 
 @dataclass(frozen=True, eq=False)
 class Attribution:
-    """What each output owes to each part of the source and of the output before it.
+    """The attribution of each output to each part of the source and of the preceding output.
 
-    Tables are (T, S + T): the source, then what the decoder read, of which step t sees the first t;
-    (T, S) where no decoder is.
+    Tables are (T, S + T): the source, then the decoder's inputs, of which step t sees the first t;
+    (T, S) without a decoder.
     """
 
     source: tuple[str, ...]
-    inputs: tuple[str, ...]  # `<start>` and the output without its last token; or nothing
+    inputs: tuple[str, ...]  # `<start>` and the output without its last token; or empty
     target: tuple[str, ...]
     scores: np.ndarray  # (T,): log p of each, or the number itself
-    attention: np.ndarray | None  # 0 for what was not looked at; None where the model has none
+    attention: np.ndarray | None  # 0 where nothing attends; None without attention
     gradient: np.ndarray
     integrated: np.ndarray
     erasure: np.ndarray
-    baseline_scores: np.ndarray  # (T,): the same when all vectors are 0
-    points: int  # that integrated gradients were computed at
+    baseline_scores: np.ndarray  # (T,): the scores with all inputs at 0
+    points: int  # of the quadrature for integrated gradients
     quantity: str = "log p"
 
     @property
     def convergence_delta(self) -> np.ndarray:
-        """How far integrated gradients are from adding up, for each output."""
+        """The convergence error of integrated gradients, for each output."""
         gap: np.ndarray = self.integrated.sum(axis=1) - (self.scores - self.baseline_scores)
         return gap
 
     @property
     def is_log_probability(self) -> bool:
-        """Whether log-probabilities are explained."""
+        """Whether the explained quantities are log-probabilities."""
         return self.quantity == "log p"
 
     def tables(self) -> dict[str, np.ndarray]:
-        """The methods by their names."""
+        """The tables by method."""
         return {name: found for name in METHODS if (found := getattr(self, name)) is not None}
 
     def agreement(self) -> dict[str, float]:
-        """Spearman's rank correlation of the size of each method's values with erasure's."""
+        """Spearman's rank correlation of the magnitudes of each method's values with erasure's."""
         read = ~future_mask(self)
         looked = read & np.any(self.attention, axis=0) if self.attention is not None else read
         return {
@@ -115,7 +115,7 @@ class Attribution:
 
 
 def attribution_view(model: Predictor, said: ExplainedOutput) -> AttributionView:
-    """Every attribution method for one output, with what the model read for it."""
+    """Every attribution method for one output, with the input for display."""
     passed = trace_output(model.network, said)
     attention = cross_map(passed)
     return said.attribution_view(
@@ -127,7 +127,7 @@ def attribution_view(model: Predictor, said: ExplainedOutput) -> AttributionView
 def compute_attribution(
     network: Network, said: ExplainedOutput, passed: Trace | None = None
 ) -> Attribution:
-    """Every attribution method for one output; a trace is made where none is given."""
+    """Every attribution method for one output; traces it if no trace is given."""
     passed = trace_output(network, said) if passed is None else passed
     vectors = ScaledVectors(network, said)
     whole = torch.ones(vectors.length, dtype=torch.float64)
@@ -165,7 +165,7 @@ def _gradient_times_input(vectors: "ScaledVectors") -> np.ndarray:
 
 
 def _erase(vectors: "ScaledVectors", plain: Float[Tensor, "T"]) -> np.ndarray:
-    """What each output loses when one part is 0."""
+    """The decrease of each output when one part is 0."""
     kept = 1 - torch.ones(vectors.length, dtype=torch.float64).diag()
     left = torch.cat([vectors.scores(rows) for rows in kept.split(ROWS)])  # (S + T, T)
     lost: np.ndarray = (plain - left).T.numpy()
@@ -173,9 +173,9 @@ def _erase(vectors: "ScaledVectors", plain: Float[Tensor, "T"]) -> np.ndarray:
 
 
 def _integrate_gradients(vectors: "ScaledVectors", whole: np.ndarray) -> tuple[int, np.ndarray]:
-    """Gauss's rule with twice the points until the parts add up to the whole.
+    """Gauss quadrature, with doubled points until the parts add up to the total.
 
-    Layer norms change most very near 0, so the line is parametrized as u⁴, slow at first.
+    The path is parametrized as u⁴, since layer norms vary most near 0.
     """
     points = FIRST_POINTS
     while True:
@@ -189,14 +189,14 @@ def _integrate_gradients(vectors: "ScaledVectors", whole: np.ndarray) -> tuple[i
 
 
 class _InputVectors(NamedTuple):
-    """Vectors as a model read them, scaled and unscaled, and the parts they belong to."""
+    """Input vectors of a model, scaled and unscaled, and the parts they belong to."""
 
     scaled: Float[Tensor, "N t E"]
     vectors: Float[Tensor, "#N t E"]
     columns: Int[Tensor, "t"] | Int[Tensor, "t E"]
 
     def parts(self, gradient: Tensor) -> tuple[Tensor, Tensor]:
-        """The columns of a table, and v · gradient (N, c) for each."""
+        """The columns of a table, and v · gradient (N, c) of each."""
         products = gradient * self.vectors
         if self.columns.ndim == 1:
             return self.columns, products.sum(dim=2)
@@ -204,9 +204,9 @@ class _InputVectors(NamedTuple):
 
 
 class ScaledVectors:
-    """What a model reads, source then prefix, scaled part by part and differentiable.
+    """The inputs of a model, source then prefix, scaled by part and differentiable.
 
-    A scale is a number for each part, in as many rows as are to be computed.
+    A scale is a number for each part, in as many rows as are evaluated.
     """
 
     def __init__(self, network: Network, said: ExplainedOutput) -> None:
@@ -215,7 +215,7 @@ class ScaledVectors:
         self._scale = torch.ones(1, self.length)
         self._order = reading_order(network)
         self._pending = torch.arange(0)
-        self._inside = 0  # vectors may be made of others, which are left as they are
+        self._inside = 0  # nested modules: their vectors are not scaled again
         self._inputs: list[_InputVectors] = []
         for module in self.instrumented.modules():
             if makes_token_vectors(module):
@@ -223,7 +223,7 @@ class ScaledVectors:
                 module.register_forward_hook(self._scale_output)
 
     def scores(self, scale: Float[Tensor, "N L"]) -> Float[Tensor, "N T"]:
-        """The explained quantity of each output when the parts are scaled."""
+        """The explained quantity of each output for scaled parts."""
         with torch.no_grad():
             return self._run(scale).double()
 
@@ -241,7 +241,7 @@ class ScaledVectors:
         return found
 
     def _add(self, score: Tensor, share: Tensor, row: Tensor) -> None:
-        """Share · v · gradient of one output, v as it was before it was scaled."""
+        """Add share · v · gradient of one output, with unscaled v."""
         scaled = [read.scaled for read in self._inputs]
         found = torch.autograd.grad(score, scaled, retain_graph=True, materialize_grads=True)
         for gradient, read in zip(found, self._inputs, strict=True):
@@ -249,7 +249,7 @@ class ScaledVectors:
             row.index_add_(0, columns, share @ parts.double())
 
     def _run(self, scale: Float[Tensor, "N L"]) -> Float[Tensor, "N T"]:
-        """One forward pass, which records the vectors that are read."""
+        """Run one forward pass that records the input vectors."""
         source, encoder = len(self.output.feature_names), self.instrumented.encoder
         self._scale, self._inputs = scale, []
         self._pending = self._order.arrange(torch.arange(source))
@@ -258,7 +258,7 @@ class ScaledVectors:
         return self.output.scores(self.instrumented, memory)
 
     def _source(self, rows: int) -> Source:
-        """The input `rows` times; numbers are scaled here, the vectors of symbols later."""
+        """Repeat the input `rows` times; numbers are scaled here, embeddings later."""
         units = self.output.feature_groups
         if units is None:
             return self.output.source_batch(rows)
@@ -269,7 +269,7 @@ class ScaledVectors:
         return Source(scaled + base, torch.full((rows,), len(plain)))
 
     def _record(self, plain: Tensor, columns: Tensor) -> Tensor:
-        """Vectors scaled by their parts, with respect to which gradients can be taken."""
+        """Scale vectors by their parts, as leaves of the gradient."""
         scale = self._scale[:, columns].to(plain)
         scaled = plain * (scale if columns.ndim == 2 else scale[..., None])
         if torch.is_grad_enabled():
@@ -290,21 +290,21 @@ class ScaledVectors:
 
 
 def _rank_correlation(one: np.ndarray, other: np.ndarray) -> float:
-    """Spearman's; 0 where one of them does not vary."""
+    """Spearman's rank correlation; 0 if one of them is constant."""
     mine, theirs = (_ranks(values) - (values.size + 1) / 2 for values in (one, other))
     size = np.linalg.norm(mine) * np.linalg.norm(theirs)
     return float(mine @ theirs / size) if size else 0.0
 
 
 def _ranks(values: np.ndarray) -> NDArray[np.float64]:
-    """The rank of each value, equal ones sharing theirs."""
+    """The rank of each value; ties share theirs."""
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     found: NDArray[np.float64] = (np.cumsum(counts) - (counts - 1) / 2)[places]
     return found
 
 
 def future_mask(found: Attribution) -> np.ndarray:
-    """Which parts a step cannot have read, as they come after it."""
+    """A mask of the parts that a step cannot read because they come after it."""
     count = len(found.target)
     source = np.zeros((count, len(found.source)), dtype=bool)
     return np.hstack([source, ~np.tri(count, len(found.inputs), dtype=bool)])

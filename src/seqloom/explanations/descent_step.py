@@ -1,5 +1,6 @@
-"""One example of incremental gradient descent, line by line: forward, residuals, gradient, update
-(S3.3, S6.6)."""
+"""One step of incremental gradient descent on one example: forward, residuals, gradient, update
+(S3.3, S6.6).
+"""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,19 +18,19 @@ __all__ = ["DescentStep", "MatrixUpdate", "Residual", "descent_step"]
 
 @dataclass(frozen=True)
 class Residual:
-    """A step of the forward pass: y(t) beside what is wanted, c(t)."""
+    """A step of the forward pass: the prediction y(t) and the target c(t)."""
 
     read: str
     wanted: str
-    probability: float  # of what is wanted
-    residual: float  # y − c at what is wanted
-    other: str  # the likeliest other symbol
+    probability: float  # of the target
+    residual: float  # y − c at the target
+    other: str  # the most probable other symbol
     other_residual: float
 
 
 @dataclass(frozen=True)
 class MatrixUpdate:
-    """A matrix of weights, and its entry with the largest gradient before and after."""
+    """A weight matrix, and its entry with the largest gradient before and after the update."""
 
     name: str
     shape: tuple[int, ...]
@@ -42,7 +43,7 @@ class MatrixUpdate:
 
 @dataclass(frozen=True)
 class DescentStep(Displayed):
-    """W ← W − η ∂C/∂W for one example, from freshly drawn weights."""
+    """An update W ← W − η ∂C/∂W for one example, from newly initialized weights."""
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -58,7 +59,7 @@ class DescentStep(Displayed):
 
 
 def descent_step(model: TextPredictor, said: ExplainedText, *, seed: int = 1) -> DescentStep:
-    """The first update that this example would make, with the run's learning rate."""
+    """The first update on this example, with the run's learning rate."""
     with torch.random.fork_rng(devices=[]), torch.enable_grad():
         torch.manual_seed(seed)
         network = build(
@@ -103,7 +104,7 @@ def _residual(model: TextPredictor, said: ExplainedText, t: int, chances: Tensor
 
 @torch.no_grad()
 def _update(name: str, weights: Tensor, rate: float) -> MatrixUpdate:
-    """Change weights in place against their gradient."""
+    """Update weights in place by gradient descent."""
     gradient = weights.grad if weights.grad is not None else torch.zeros_like(weights)
     flat = int(gradient.abs().argmax())
     entry = tuple(int(i) for i in torch.unravel_index(torch.tensor(flat), weights.shape))

@@ -1,4 +1,4 @@
-"""One input and a model's output for it: by name, and as its network reads and writes them."""
+"""One input and a model's output for it: their names, and their tensors for the network."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -50,56 +50,56 @@ AttentionMaps = Mapping[str, Sequence[AttentionMap]]
 
 @dataclass(frozen=True, eq=False)
 class ExplainedOutput:
-    """An input, and each thing that a model outputs for it."""
+    """An input and each output of a model for it."""
 
-    quantity: ClassVar[str]  # that is explained
+    quantity: ClassVar[str]  # the explained quantity
     cost_description: ClassVar[str]
 
-    source: tuple[str, ...]  # the items that are read; none where there is no source
+    source: tuple[str, ...]  # the input items; empty without a source
     target: tuple[str, ...]
-    values: Values  # of the source, as the network reads it
-    feature_groups: FeatureGroups | None = None  # of a source of numbers; each symbol is a part
+    values: Values  # the encoded source
+    feature_groups: FeatureGroups | None = None  # for numbers; each symbol is a part by itself
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What was read beside the source, one item before each output; or nothing."""
+        """Inputs besides the source, one before each output; empty if there are none."""
         return ()
 
     @property
     def decoder_inputs(self) -> tuple[str, ...]:
-        """What a decoder reads step by step, as a picture of the network names it."""
+        """The inputs of the decoder at each step, as labelled in a network graph."""
         return self.inputs
 
     @property
     def decoder_outputs(self) -> tuple[str, ...]:
-        """What a decoder writes step by step."""
+        """The outputs of the decoder at each step."""
         return self.target
 
     @property
     def positions(self) -> list[int]:
-        """The source position of each output, where outputs belong to positions."""
+        """The source position of each output, if outputs belong to positions."""
         return list(range(len(self.target)))
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """The parts of the source that can matter."""
+        """The names of the source's parts."""
         return self.source if self.feature_groups is None else self.feature_groups.names
 
     @property
     def cost(self) -> CostFunction:
-        """What gradients are taken of: the mean number, in units of its standard deviation."""
+        """The cost for gradients: the mean number, in units of its standard deviation."""
         return partial(_number_cost, len(self.target))
 
     def source_batch(self, rows: int = 1) -> Source:
-        """The input, `rows` times."""
+        """Repeat the input `rows` times."""
         return pad_batch([self.values] * rows)
 
     def target_row(self) -> NDArray[np.int32] | None:
-        """The output as the ids that the cost is computed for; None where it is numbers."""
+        """The output ids for the cost; None for numbers."""
         return None
 
     def replay(self, network: Network, memory: Memory) -> None:
-        """Have the network give this output once more, from what its encoder handed over."""
+        """Recompute this output from the encoder's memory."""
         output_part(network)(memory)
 
     def scores(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
@@ -107,15 +107,17 @@ class ExplainedOutput:
         raise NotImplementedError
 
     def output_labels(self, steps: int) -> tuple[str, ...]:
-        """A name for what each step of a decoder writes."""
+        """Labels of the decoder's outputs at each step."""
         return _step_labels(steps)
 
     def input_labels(self, steps: int, memory: tuple[str, ...]) -> tuple[str, ...]:
-        """A name for what each step of a decoder reads; it may read the memory first."""
+        """Labels of the decoder's inputs at each step; it may read the memory first."""
         return _step_labels(steps)
 
     def attention_over_inputs(self, maps: AttentionMaps, pooling: Pooling) -> np.ndarray | None:
-        """The encoder's attention from the positions that the head sees; None where it has none."""
+        """The encoder's attention from the positions that the head reads; None without
+        attention.
+        """
         if not maps["encoder"]:
             return None
         weights = self._pool_attention(maps["encoder"][-1].weights, pooling)
@@ -123,13 +125,13 @@ class ExplainedOutput:
         return weights if fits else None
 
     def attention_over_source(self, weights: Float[np.ndarray, "T S"]) -> MediaAttention:
-        """Attention weights over the picture, recording or video that was read."""
+        """Attention weights over a picture, recording or video."""
         if self.feature_groups is None:
             raise TypeError("symbols are no medium; select a map of the attention")
         return self.feature_groups.attention(self.values, self.target, weights)
 
     def attribution_view(self, found: "Attribution", weights: np.ndarray | None) -> AttributionView:
-        """An attribution with what was read, and attention weights where there are any."""
+        """An attribution with its input, and attention weights if there are any."""
         if self.feature_groups is None:
             return AttributionView(found)
         return self.feature_groups.attribution_view(found, self.values, weights)
@@ -148,7 +150,7 @@ class ExplainedOutput:
 
 @dataclass(frozen=True, eq=False)
 class ExplainedText(ExplainedOutput):
-    """An input and a text written for it, `<end>` included where it was."""
+    """An input and an output text, with `<end>` if it was generated."""
 
     quantity: ClassVar[str] = "log p"
     cost_description: ClassVar[str] = "the mean of −log p over what is said"
@@ -157,7 +159,7 @@ class ExplainedText(ExplainedOutput):
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What the decoder read at each step: `<start>`, then all but the last it wrote."""
+        """The decoder's input at each step: `<start>`, then all outputs but the last."""
         return (SPECIAL_SYMBOLS[START], *self.target[:-1])
 
     @property
@@ -166,43 +168,43 @@ class ExplainedText(ExplainedOutput):
         return mean_cross_entropy
 
     def decoder_input_ids(self, rows: int = 1) -> Tensor:
-        """What the decoder reads, `rows` times."""
+        """The decoder's input ids, repeated `rows` times."""
         return torch.tensor([(START, *self.target_ids[:-1])] * rows)
 
     def target_tensor(self) -> Tensor:
-        """What the decoder writes."""
+        """The output ids as a tensor."""
         return torch.tensor(self.target_ids)
 
     def target_row(self) -> NDArray[np.int32]:
-        """The tokens."""
+        """The output ids."""
         return np.array(self.target_ids, np.int32)
 
     def replay(self, network: Network, memory: Memory) -> None:
-        """Have the decoder read its own output."""
+        """Run the decoder on its own output."""
         self.decoder_features(network, memory)
 
     def decoder_features(self, network: Network, memory: Memory) -> Float[Tensor, "N T D"]:
-        """What the output layer sees at each step, for each row of a memory."""
+        """The features before the output layer at each step, for each row of a memory."""
         decoder = output_part(network)
         inputs = self.decoder_input_ids(memory.sentences)
         features: Tensor = decoder.read(inputs, decoder.start(memory, trace=True))[0].hidden
         return features
 
     def scores(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
-        """The log-probability of each token after those before it."""
+        """The log-probability of each token given the preceding ones."""
         hidden = self.decoder_features(network, memory)
         return _gather(output_part(network).write(hidden).log_softmax(-1), self.target_ids)
 
     def output_labels(self, steps: int) -> tuple[str, ...]:
-        """The tokens that were written."""
+        """The output tokens."""
         return self.target
 
     def input_labels(self, steps: int, memory: tuple[str, ...]) -> tuple[str, ...]:
-        """The tokens that were read, after the memory where the decoder reads that first."""
+        """The input tokens, after the memory if the decoder reads that first."""
         return memory + self.inputs if steps > len(self.inputs) else self.inputs
 
     def attention_over_inputs(self, maps: AttentionMaps, pooling: Pooling) -> np.ndarray | None:
-        """The decoder's attention to the source or, without a source, to its own inputs."""
+        """The decoder's attention to the source or, without one, to its own inputs."""
         source, own = len(self.feature_names), len(self.inputs)
         if maps["cross"]:
             across = maps["cross"][-1]
@@ -213,17 +215,19 @@ class ExplainedText(ExplainedOutput):
 
 @dataclass(frozen=True, eq=False)
 class ExplainedLabels(ExplainedOutput):
-    """An input and its label, or one for each of its items."""
+    """An input and its label, or a label for each item."""
 
     quantity: ClassVar[str] = "log p"
     cost_description: ClassVar[str] = "the mean of −log p over what is said"
 
     target_ids: tuple[int, ...] = ()
-    fed_back: bool = False  # each label reads the one before
+    fed_back: bool = False  # whether each label is conditioned on the previous one
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What was read before each label: `<start>`, then the label before; or nothing."""
+        """The input before each label: `<start>`, then the previous label; empty if labels are
+        independent.
+        """
         return (SPECIAL_SYMBOLS[START], *self.target[:-1]) if self.fed_back else ()
 
     @property
@@ -236,17 +240,17 @@ class ExplainedLabels(ExplainedOutput):
         return np.array(self.target_ids, np.int32)
 
     def scores(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
-        """The log-probability of each label; ids begin after that of padding."""
+        """The log-probability of each label; label ids start after padding."""
         judged = self._judge(network, memory)
         logs = judged[:, : len(self.target_ids)].log_softmax(-1)
         return _gather(logs, [each - 1 for each in self.target_ids])
 
     def replay(self, network: Network, memory: Memory) -> None:
-        """Have the head give these labels, of which each may read the one before."""
+        """Run the head on these labels, each of which may read the previous one."""
         self._judge(network, memory)
 
     def _judge(self, network: Network, memory: Memory) -> Float[Tensor, "N T V"]:
-        """The scores of all labels, for each row of a memory."""
+        """The logits of all labels, for each row of a memory."""
         target = torch.tensor([self.target_ids] * memory.sentences)
         judged: Tensor = output_part(network).teacher_force(memory, target)
         return judged
@@ -256,11 +260,11 @@ class ExplainedLabels(ExplainedOutput):
         return self.target
 
     def input_labels(self, steps: int, memory: tuple[str, ...]) -> tuple[str, ...]:
-        """The labels that were read."""
+        """The input labels."""
         return self.inputs
 
     def attention_over_inputs(self, maps: AttentionMaps, pooling: Pooling) -> np.ndarray | None:
-        """The encoder's attention from the position of each label; it attends to no label."""
+        """The encoder's attention from the position of each label; labels are not attended to."""
         weights = super().attention_over_inputs(maps, pooling)
         return None if weights is None else np.pad(weights, ((0, 0), (0, len(self.inputs))))
 
@@ -273,7 +277,7 @@ class ExplainedBlanks(ExplainedOutput):
     cost_description: ClassVar[str] = "the mean of −log p over what is said"
 
     target_ids: tuple[int, ...] = ()
-    fillable: NDArray[np.bool_] | None = None  # which ids can fill a blank; all where it is None
+    fillable: NDArray[np.bool_] | None = None  # ids that can fill a blank; None for all
 
     @property
     def blank_positions(self) -> NDArray[np.int64]:
@@ -297,7 +301,7 @@ class ExplainedBlanks(ExplainedOutput):
         return row
 
     def log_probabilities(self, scores: Float[Tensor, "*rows V"]) -> Float[Tensor, "*rows V"]:
-        """The log-probability of each token that can fill a blank."""
+        """Log-probabilities over the tokens that can fill a blank."""
         if self.fillable is not None:
             scores = scores.masked_fill(~torch.from_numpy(self.fillable), -torch.inf)
         return scores.log_softmax(-1)
@@ -309,7 +313,9 @@ class ExplainedBlanks(ExplainedOutput):
         return _gather(self.log_probabilities(head.write(hidden)), self.target_ids)
 
     def _blank_cost(self, head: Head, memory: Memory, target: Tensor) -> Tensor:
-        """The mean of −log p over the blanks of each input; ids are those of the vocabulary."""
+        """Mean negative log-likelihood over the blanks of each input; ids are those of the
+        vocabulary.
+        """
         return _mean_surprisal(self.log_probabilities(head(memory)), target, target.ne(EMPTY))
 
 
@@ -324,21 +330,21 @@ class ExplainedNumber(ExplainedOutput):
     spread: float = 1.0
 
     def scores(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
-        """The number in its own units."""
+        """The number in original units."""
         numbers: Tensor = output_part(network)(memory)[:, 0] * self.spread + self.mean
         return numbers
 
 
 @dataclass(frozen=True, eq=False)
 class ExplainedForecast(ExplainedOutput):
-    """A past and the columns forecast from it, each as its mean over the steps ahead."""
+    """A past and the columns forecast from it, each explained by its mean over the steps ahead."""
 
     quantity: ClassVar[str] = "mean forecast"
     cost_description: ClassVar[str] = "the mean of the forecast, in units of its spread"
 
-    past: np.ndarray | None = None  # (S, C), in its own units
-    forecast: np.ndarray | None = None  # (T, C), in its own units
-    field: SeriesField | None = None  # of what is forecast
+    past: np.ndarray | None = None  # (S, C), in original units
+    forecast: np.ndarray | None = None  # (T, C), in original units
+    field: SeriesField | None = None  # field of the forecast columns
 
     @property
     def decoder_inputs(self) -> tuple[str, ...]:
@@ -351,7 +357,7 @@ class ExplainedForecast(ExplainedOutput):
         return self.target if self.forecast is None else _step_labels(len(self.forecast))
 
     def scores(self, network: Network, memory: Memory) -> Float[Tensor, "N T"]:
-        """The mean of each column over the steps ahead, in its own units."""
+        """The mean of each column over the steps ahead, in original units."""
         judged = output_part(network)(memory)
         means: Tensor = judged.unflatten(2, (len(self.target), -1))[..., 0].mean(dim=1)
         if self.field is None:
@@ -368,12 +374,12 @@ class ExplainedForecast(ExplainedOutput):
 
 
 def _gather(logs: Float[Tensor, "N T V"], ids: Sequence[int]) -> Float[Tensor, "N T"]:
-    """The value of one id at each position, the same in all rows."""
+    """Gather one id's value at each position, the same in all rows."""
     return logs.gather(2, torch.tensor(ids).expand(len(logs), -1)[:, :, None]).squeeze(2)
 
 
 def _label_cost(head: Head, memory: Memory, target: Tensor) -> Tensor:
-    """The mean of −log p over the labels of each input."""
+    """Mean negative log-likelihood over the labels of each input."""
     logs = head.teacher_force(memory, target)[:, : target.shape[1]].log_softmax(-1)
     return _mean_surprisal(logs, (target - 1).clamp(min=0), target.ne(EMPTY))
 
@@ -385,7 +391,7 @@ def _mean_surprisal(logs: Tensor, ids: Tensor, real: Tensor) -> Tensor:
 
 
 def _number_cost(columns: int, head: Head, memory: Memory, _target: Tensor) -> Tensor:
-    """The mean of all numbers given for each input, in units of their standard deviation."""
+    """The mean of the numbers predicted for each input, in units of their standard deviation."""
     cost: Tensor = head(memory).unflatten(2, (columns, -1))[..., 0].mean(dim=(1, 2))
     return cost
 
@@ -395,7 +401,7 @@ def _step_labels(steps: int) -> tuple[str, ...]:
 
 
 def language_model_text(model: TextPredictor, text: str) -> ExplainedText:
-    """A text as a language model reads it, token by token."""
+    """A text as the output of a language model, token by token."""
     if not text.strip():
         raise DataError("there is nothing to look at in a blank input", remedy="give a text")
     ids = [*model.target.encode(text).tolist(), *([] if model.is_stream else [END])]
@@ -403,6 +409,6 @@ def language_model_text(model: TextPredictor, text: str) -> ExplainedText:
 
 
 def language_model_tokens(model: TextPredictor, ids: Sequence[int]) -> ExplainedText:
-    """Tokens that a language model reads one after the other."""
+    """Tokens as the output of a language model."""
     (values,) = model.source.rows([""])
     return ExplainedText((), tuple(model.target.tokens(ids)), values, None, tuple(ids))

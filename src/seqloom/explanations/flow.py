@@ -1,10 +1,10 @@
 """Gradient norms, spectral radii and gates of recurrent units together (S6.8).
 
-Gate activations of recurrent units over time, and how long each unit remembers.
+Gate activations of recurrent units over time, and the half-lives of their memory.
 
-A unit of an LSTM keeps the share f of its cell at a step, one of a GRU z of its state (or 1 − z, as
-it is configured), one of an SSRU f. After n steps the product of n such shares is left; a unit's
-half-life is the number of steps after which that is a half, `ln ½ / mean ln share`.
+At each step a unit of an LSTM retains the share f of its cell, one of a GRU z of its state (or 1 −
+z, by configuration), one of an SSRU f. After n steps the product of n shares remains; a unit's
+half-life is the number of steps until that is a half, `ln ½ / mean ln share`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,8 +37,8 @@ __all__ = [
     "flow_of",
 ]
 
-LONGEST_LIVED = 5  # units that are named
-LEAST = 1e-30  # share that counts as nothing
+LONGEST_LIVED = 5  # listed units
+LEAST = 1e-30  # smallest share
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,29 +46,29 @@ class UnitGates:
     """The gates of one unit at every step of every input, by name; each table is (T, D)."""
 
     location: UnitLocation
-    symbols: tuple[tuple[str, ...], ...]  # what was read, for each input
+    symbols: tuple[tuple[str, ...], ...]  # the items of each input
     gates: Mapping[str, tuple[np.ndarray, ...]]
-    retention: tuple[np.ndarray, ...]  # the share of the state that is kept
+    retention: tuple[np.ndarray, ...]  # share of the state retained
 
     def means(self) -> dict[str, np.ndarray]:
-        """The mean of each gate over all steps of all inputs, for each unit of the state."""
+        """The mean of each gate over all steps and inputs, for each dimension of the state."""
         return {name: np.concatenate(each).mean(axis=0) for name, each in self.gates.items()}
 
     def half_lives(self) -> np.ndarray:
-        """Steps after which half of a unit's state is left, by its mean share in logarithms."""
+        """Half-life in steps of each dimension, from its mean log retention."""
         logs = np.log(np.maximum(np.concatenate(self.retention), LEAST)).mean(axis=0)
         with np.errstate(divide="ignore"):
             lives: np.ndarray = np.log(2) / np.maximum(-logs, 0)
         return lives
 
     def longest_lived(self, count: int = LONGEST_LIVED) -> list[tuple[int, float]]:
-        """The units that remember longest, counted from 0, with their half-lives."""
+        """The dimensions with the longest half-lives, counted from 0."""
         lives = self.half_lives()
         order = np.argsort(-lives, kind="stable")[:count]
         return [(int(unit), float(lives[unit])) for unit in order]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; a half-life without end is None."""
+        """Plain values for JSON; an infinite half-life is None."""
         return {
             **self.location._asdict(),
             "symbols": [list(each) for each in self.symbols],
@@ -81,7 +81,7 @@ class UnitGates:
 
 
 def collect_gates(passes: Sequence[Trace]) -> tuple[UnitGates, ...]:
-    """The gates of every unit that tells what they keep of its state, over traces of one model."""
+    """The gates of every unit with a known retention, over traces of one model."""
     found = []
     for stretches in zip(*(each.unit_traces for each in passes), strict=True):
         tables = [compute_gates(stretch) for stretch in stretches]
@@ -93,14 +93,14 @@ def collect_gates(passes: Sequence[Trace]) -> tuple[UnitGates, ...]:
 
 
 def compute_gates(stretch: UnitTrace) -> dict[str, np.ndarray]:
-    """The gates of a unit at each of its steps, by name; none where it has no gates."""
+    """The gates of a unit at each step, by name; empty if it has none."""
     with torch.no_grad():
         gates = stretch.unit.gates(stretch.inputs, stretch.before)
     return {name: gate.double().numpy() for name, gate in gates.items()}
 
 
 def _retention(unit: Unit, gates: Mapping[str, np.ndarray]) -> np.ndarray | None:
-    """The share of its state that a unit keeps at each step; None where it does not tell."""
+    """The share of its state that a unit retains at each step; None if unknown."""
     shares = unit.retention({name: torch.from_numpy(gate) for name, gate in gates.items()})
     return None if shares is None else shares.numpy()
 
@@ -110,7 +110,7 @@ def _join_inputs(
     tables: Sequence[Mapping[str, np.ndarray]],
     retention: tuple[np.ndarray, ...],
 ) -> UnitGates:
-    """One unit over several inputs."""
+    """Join one unit's tables over several inputs."""
     gates = {name: tuple(table[name] for table in tables) for name in tables[0]}
     symbols = tuple(stretch.symbols for stretch in stretches)
     return UnitGates(stretches[0].location, symbols, gates, retention)
@@ -118,15 +118,15 @@ def _join_inputs(
 
 @dataclass(frozen=True, eq=False)
 class Flow(Displayed):
-    """The gradient at every state, and what gates kept, over some inputs and their outputs."""
+    """Gradients at every state, and retention by gates, over some inputs and outputs."""
 
     outputs: tuple[ExplainedOutput, ...]
     gradients: GradientFlow
-    gates: tuple[UnitGates, ...]  # none where no unit has gates
+    gates: tuple[UnitGates, ...]  # empty if no unit has gates
 
     @property
     def cost(self) -> str:
-        """What C is, of which the gradients are taken."""
+        """The name of the cost C."""
         return self.outputs[0].cost_description
 
     def as_dict(self) -> dict[str, Any]:
@@ -139,7 +139,7 @@ class Flow(Displayed):
         }
 
     def memory_labels(self) -> list[tuple[str, ...]]:
-        """The positions of each source that the encoder hands on."""
+        """The labels of the encoder's output positions for each source."""
         if self.gradients.memory is None:
             return [said.source for said in self.outputs]
         return [
@@ -149,7 +149,7 @@ class Flow(Displayed):
 
 
 def flow_of(model: Predictor, outputs: Sequence[ExplainedOutput]) -> Flow:
-    """How gradients flow back from these outputs of one model."""
+    """Compute the gradient flow back from these outputs of one model."""
     if not outputs:
         raise DataError("there is nothing to look at", remedy="give at least one input")
     source = pad_batch([each.values for each in outputs])
@@ -167,6 +167,6 @@ def flow_of(model: Predictor, outputs: Sequence[ExplainedOutput]) -> Flow:
 
 
 def _targets(outputs: Sequence[ExplainedOutput]) -> Tensor:
-    """The outputs as ids; as zeros, which the cost ignores, where they are not symbols."""
+    """The output ids; zeros, which the cost ignores, if the outputs are not symbols."""
     rows: list[Values] = [row for each in outputs if (row := each.target_row()) is not None]
     return pad_batch(rows).values if len(rows) == len(outputs) else torch.zeros(len(outputs), 1, 1)

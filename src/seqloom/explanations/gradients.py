@@ -1,8 +1,9 @@
-"""How far a cost reaches back in time: ∂C/∂h_t of every recurrent unit (S6.8).
+"""Gradients of a cost over time: ∂C/∂h_t of every recurrent unit (S6.8).
 
-A unit's loop over time is a single step of autograd, so the states inside it are not in the graph.
-To see them, each unit is replaced, in a copy of the model that shares all weights, by one that is
-called step by step: the same numbers, and a total derivative for every state.
+A unit's loop over time is a single step of autograd, so its intermediate states are not in the
+graph. To differentiate them, each unit is replaced, in a copy of the model that shares all weights,
+by one that is called step by step: it computes the same numbers, and a total derivative for every
+state.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -41,15 +42,15 @@ CostFunction = Callable[[Any, Memory, Int[Tensor, "B T"]], Float[Tensor, "B"]]
 
 @dataclass(frozen=True, eq=False)
 class UnitFlow:
-    """The gradient of a cost at one unit: ∂C/∂h_t of every step of each sentence, as (T, D).
+    """Gradients of a cost at one unit: ∂C/∂h_t of every step of each sentence, (T, D).
 
-    Steps are in the order in which the unit read them: a backward unit ends at the first position.
-    `cells` are ∂C/∂c_t of a unit with a memory cell, which reaches back through open forget gates.
+    Steps are in the unit's reading order: a backward unit ends at the first position. `cells` are
+    ∂C/∂c_t of a unit with a memory cell, whose gradient reaches back through open forget gates.
     """
 
     location: UnitLocation
     gradients: tuple[np.ndarray, ...]
-    radii: Mapping[str, float]  # the largest |eigenvalue| of each recurrent matrix, by its gate
+    radii: Mapping[str, float]  # spectral radius of each recurrent matrix, by its gate
     cells: tuple[np.ndarray, ...] = ()
 
     @property
@@ -58,11 +59,11 @@ class UnitFlow:
         return tuple(np.linalg.norm(steps, axis=1) for steps in self.gradients)
 
     def by_distance(self) -> np.ndarray:
-        """The mean norm 0, 1, 2, … steps before the last, over the sentences long enough."""
+        """The mean norm 0, 1, 2, … steps before the last, over sentences of sufficient length."""
         return _mean_by_distance(self.norms)
 
     def cells_by_distance(self) -> np.ndarray | None:
-        """The same of ∂C/∂c_t; None without a memory cell."""
+        """The same means for ∂C/∂c_t; None without a memory cell."""
         sizes = [np.linalg.norm(steps, axis=1) for steps in self.cells]
         return _mean_by_distance(sizes) if sizes else None
 
@@ -80,21 +81,21 @@ class UnitFlow:
 
 @dataclass(frozen=True, eq=False)
 class GradientFlow:
-    """The gradient of a cost at every state of a model (S6.8, S9).
+    """Gradients of a cost at every state of a model (S6.8, S9).
 
     Bengio et al. 1994, Learning Long-Term Dependencies with Gradient Descent is Difficult; Pascanu
     et al. 2013, On the Difficulty of Training Recurrent Neural Networks.
 
-    `memory` is the size of the gradient at each position of each encoded source as it was handed to
-    the decoder, which is what attention sends back; None where no states are handed over.
+    `memory` is the gradient norm at each position of the encoder's output, which attention
+    propagates back; None if the encoder returns no states.
     """
 
     costs: np.ndarray  # (B,)
-    units: tuple[UnitFlow, ...]  # none where nothing is recurrent
+    units: tuple[UnitFlow, ...]  # empty without recurrent units
     memory: tuple[np.ndarray, ...] | None
 
     def by_location(self) -> dict[str, UnitFlow]:
-        """The units by their locations in words."""
+        """The units by location."""
         return {str(unit.location): unit for unit in self.units}
 
     def as_dict(self) -> dict[str, Any]:
@@ -107,13 +108,15 @@ class GradientFlow:
 def mean_cross_entropy(
     decoder: Any, memory: Memory, target: Int[Tensor, "B T"]
 ) -> Float[Tensor, "B"]:
-    """C = (1/T) Σ C_t of each sentence under teacher forcing (S6.1, S6.2)."""
+    """Mean cross-entropy of each sentence, C = (1/T) Σ C_t, under teacher forcing (S6.1, S6.2)."""
     rows = row_log_probabilities(decoder, decoder.start(memory), target)
     return -rows.sum(dim=1) / target.ne(EMPTY).sum(dim=1)
 
 
 def example_of(model: TextPredictor, pairs: Sequence[tuple[str, str]]) -> Example:
-    """Sources and targets as one batch; a source too long for the model is truncated as in use."""
+    """Sources and targets as one batch; a source too long for the model is truncated as in
+    prediction.
+    """
     if not pairs:
         raise DataError(
             "there is nothing to look at", remedy="give at least one pair of source and target"
@@ -129,8 +132,8 @@ def gradient_flow(
 ) -> GradientFlow:
     """The gradient of each sentence's cost with respect to every state it depends on.
 
-    The model is evaluated without dropout and is not changed. Sentences do not affect each other:
-    each has the gradients that it has alone.
+    The model runs without dropout and is not changed. Sentences are independent: each has the
+    gradients that it has alone.
     """
     with torch.enable_grad():
         seen, units = _instrument(model)
@@ -157,10 +160,10 @@ def gradient_flow(
 
 
 def spectral_radii(unit: Unit) -> dict[str, float]:
-    """The largest |eigenvalue| of each recurrent matrix, by the gate that it feeds.
+    """The spectral radius of each recurrent matrix, by its gate.
 
-    A matrix whose radius stays below 1 makes gradients vanish over time (Pascanu et al. 2013, On
-    the Difficulty of Training Recurrent Neural Networks).
+    Gradients vanish over time if the radius of a matrix stays below 1 (Pascanu et al. 2013, On the
+    Difficulty of Training Recurrent Neural Networks).
     """
     return {
         gate: float(np.abs(np.linalg.eigvals(_array(matrix))).max())
@@ -169,7 +172,7 @@ def spectral_radii(unit: Unit) -> dict[str, float]:
 
 
 class _StepwiseUnit(Unit):
-    """A unit that is called step by step and keeps its states, which are in autograd's graph."""
+    """A unit that is called step by step and keeps its states in autograd's graph."""
 
     def __init__(self, place: UnitLocation, inner: Unit) -> None:
         super().__init__()
@@ -182,7 +185,7 @@ class _StepwiseUnit(Unit):
     def forward(
         self, inputs: Float[Tensor, "R T I"], state: UnitState
     ) -> tuple[Float[Tensor, "R T D"], tuple[Float[Tensor, "R T D"], ...]]:
-        """The same as the unit gives for all steps at once, up to rounding."""
+        """Compute what the unit computes for all steps at once, up to rounding."""
         outputs, states = [], []
         for step in _differentiable(inputs).split(1, dim=1):
             output, after = self.inner(step, state)
@@ -192,7 +195,7 @@ class _StepwiseUnit(Unit):
             if slope is not None:
                 self.cells.append(after[1])
                 self.slopes.append(slope[:, None])
-            self.states.append(after[0])  # which the output is, or is made of
+            self.states.append(after[0])  # the output, or part of it
             outputs.append(output)
             states.append(after)
         together = tuple(torch.cat(parts, dim=1) for parts in zip(*states, strict=True))
@@ -200,7 +203,7 @@ class _StepwiseUnit(Unit):
 
 
 def _instrument(model: Network) -> tuple[Network, list[_StepwiseUnit]]:
-    """A copy of the model with the same weights and a stepwise unit in place of each."""
+    """A copy of the model with shared weights and stepwise units."""
     watched: list[_StepwiseUnit] = []
 
     def watch(place: UnitLocation, inner: Unit) -> _StepwiseUnit:
@@ -212,16 +215,17 @@ def _instrument(model: Network) -> tuple[Network, list[_StepwiseUnit]]:
 
 
 def _gradients(total: Tensor, groups: list[list[Tensor]]) -> list[Float[Tensor, "B T D"]]:
-    """The gradient with respect to each group of steps, joined along time; 0 where none arrives."""
+    """The gradients of each group of steps, concatenated along time; 0 where there is none."""
     steps = [step for group in groups for step in group]
     found = iter(torch.autograd.grad(total, steps, materialize_grads=True) if steps else ())
     return [torch.cat([next(found) for _ in group], dim=1) for group in groups]
 
 
 def _step_mask(side: str, steps: int, sides: tuple[Tensor, Tensor]) -> Bool[Tensor, "B T"]:
-    """Which of a unit's steps are not padding; a decoder may read the source before its target.
+    """A mask of a unit's steps that are not padding; a decoder may read the source before its
+    target.
 
-    Every step of a forecast, whose target is numbers, is real.
+    Every step of a forecast counts, since its target is numbers.
     """
     source = sides[0]
     if side == "encoder":
@@ -234,7 +238,7 @@ def _step_mask(side: str, steps: int, sides: tuple[Tensor, Tensor]) -> Bool[Tens
 
 
 def _mean_by_distance(rows: Sequence[np.ndarray]) -> np.ndarray:
-    """The mean 0, 1, 2, … steps before the last, over the rows long enough."""
+    """The mean 0, 1, 2, … steps before the last, over rows of sufficient length."""
     turned = [row[::-1] for row in rows]
     distances = range(max(map(len, turned)))
     return np.array([np.mean([row[d] for row in turned if d < len(row)]) for d in distances])

@@ -1,4 +1,4 @@
-"""Copies of a model that share its weights, so that looking inside disturbs nobody."""
+"""Copies of a model that share its weights, for instrumentation without side effects."""
 
 import copy
 from collections.abc import Callable, Iterable, Iterator
@@ -29,7 +29,7 @@ Replacement = tuple[nn.Module, Callable[[Any], nn.Module]]
 
 
 class UnitLocation(NamedTuple):
-    """Where in a model a unit is."""
+    """The location of a unit in a model."""
 
     side: str  # encoder or decoder
     layer: int  # from 1
@@ -40,8 +40,8 @@ class UnitLocation(NamedTuple):
 
 
 def instrument(model: AnyNetwork, changes: Iterable[Replacement] = ()) -> AnyNetwork:
-    """A copy in evaluation mode with the very same parameters, and some modules replaced."""
-    # What a deep copy finds here it takes as its copy.
+    """A copy in evaluation mode that shares the parameters, with some modules replaced."""
+    # `deepcopy` takes entries of its memo as copies
     known: dict[int, Any] = {id(each): each for each in (*model.parameters(), *model.buffers())}
     for module, change in changes:
         known[id(module)] = change(copy.deepcopy(module, known))
@@ -51,26 +51,28 @@ def instrument(model: AnyNetwork, changes: Iterable[Replacement] = ()) -> AnyNet
 
 
 def find_parts(network: nn.Module, kind: type[AnyPart]) -> Iterator[tuple[str, AnyPart]]:
-    """Every module of a kind within a network, with its path."""
+    """Find all modules of a type within a network, with their paths."""
     for name, module in network.named_modules():
         if isinstance(module, kind):
             yield name, module
 
 
 def layer_of(name: str) -> int:
-    """The layer, counted from 1, of a module by its path in the network; 1 where none is named."""
+    """The layer of a module from its path in the network, counted from 1; 1 if the path names
+    none.
+    """
     parts = name.split(".")
     numbers = [int(after) for before, after in pairwise(parts) if before in ("layers", "blocks")]
     return numbers[0] + 1 if numbers else 1
 
 
 def side_of(name: str) -> str:
-    """Encoder or decoder, by a module's path in the network; a head may have a decoder in it."""
+    """Encoder or decoder, from a module's path in the network; a head may contain a decoder."""
     return "encoder" if name.partition(".")[0] == "encoder" else "decoder"
 
 
 def recurrent_units(model: Network) -> Iterator[tuple[UnitLocation, Unit]]:
-    """Every recurrent unit with its location."""
+    """Find all recurrent units with their locations."""
     backward = {
         id(unit)
         for _, layer in find_parts(model, RecurrentLayer)

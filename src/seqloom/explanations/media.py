@@ -1,7 +1,7 @@
-"""Sources of numbers: their parts, and attention and attribution over them (S3.4, S3.5, S9).
+"""Numeric sources: their parts, and attention and attribution over them (S3.4, S3.5, S9).
 
-A vector has a part for each number, a series one for each column at each step, a picture one for
-each cell of a grid, a recording one for some bands over some time.
+A part is a number of a vector, a column of a series at one step, a cell of a picture's grid, or
+some bands of a recording over some time.
 """
 
 import math
@@ -55,7 +55,7 @@ MOST_STEPS = 128  # of a sequence of vectors
 
 @dataclass(frozen=True, eq=False)
 class PictureAttention(Displayed):
-    """The weight that each output token gave to each cell of a grid over a picture.
+    """The weight of each output token over the cells of a grid on a picture.
 
     Xu et al. 2015, Show, Attend and Tell.
     """
@@ -65,32 +65,32 @@ class PictureAttention(Displayed):
     weights: np.ndarray  # (T, rows, columns)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the picture is left out."""
+        """Plain values for JSON, without the picture."""
         return {"target": list(self.target), "weights": round_values(self.weights)}
 
 
 @dataclass(frozen=True, eq=False)
 class SoundAttention(Displayed):
-    """The weight that each output token gave to each stretch of a recording."""
+    """The weight of each output token over the frames of a recording."""
 
-    frames: np.ndarray  # (S, C), each band in units of its spread
+    frames: np.ndarray  # (S, C), standardized by band
     seconds: float
     attention: AttentionMap
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the frames are left out."""
+        """Plain values for JSON, without the frames."""
         return {"seconds": self.seconds, **self.attention.as_dict()}
 
 
 @dataclass(frozen=True, eq=False)
 class VideoAttention(Displayed):
-    """The weight that each output token gave to each frame of a video."""
+    """The weight of each output token over the frames of a video."""
 
     frames: np.ndarray  # (F, H, W, C), 0 to 255
     attention: AttentionMap
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the frames are left out."""
+        """Plain values for JSON, without the frames."""
         return self.attention.as_dict()
 
 
@@ -99,7 +99,7 @@ MediaAttention = PictureAttention | SoundAttention | VideoAttention
 
 @dataclass(frozen=True, eq=False)
 class AttributionView(Displayed):
-    """An attribution together with what was read; of symbols and vectors, their names alone."""
+    """An attribution with its input; for symbols and vectors, with their names alone."""
 
     attribution: "Attribution"
 
@@ -114,10 +114,10 @@ class PictureAttributionView(AttributionView):
 
     picture: np.ndarray  # (H, W, C), 0 to 255
     grid: tuple[int, int]  # of cells
-    attention: PictureAttention | None  # where the model has any
+    attention: PictureAttention | None  # None without attention
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the picture is left out."""
+        """Plain values for JSON, without the picture."""
         return {**self.attribution.as_dict(), "grid": list(self.grid)}
 
 
@@ -127,11 +127,11 @@ class SoundAttributionView(AttributionView):
 
     frames: np.ndarray  # (S, C)
     seconds: float
-    shape: tuple[int, int]  # stretches of time, groups of bands
+    shape: tuple[int, int]  # segments of time, groups of bands
     attention: SoundAttention | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; the frames are left out."""
+        """Plain values for JSON, without the frames."""
         return {**self.attribution.as_dict(), "seconds": self.seconds, "shape": list(self.shape)}
 
 
@@ -141,8 +141,8 @@ class SeriesAttributionView(AttributionView):
 
     past: np.ndarray  # (S, C)
     forecast: np.ndarray  # (T, C)
-    columns: tuple[str, ...]  # that are read
-    attention: np.ndarray | None  # (S,), in the mean over the steps ahead
+    columns: tuple[str, ...]  # the columns read
+    attention: np.ndarray | None  # (S,), averaged over the steps ahead
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON, with the past and the forecast."""
@@ -158,7 +158,7 @@ class SeriesAttributionView(AttributionView):
 
 @dataclass(frozen=True, eq=False)
 class FeatureGroups:
-    """Parts of a source of numbers, and the value of each number where its part is erased."""
+    """Parts of a numeric source, and the baseline of each number for erasure."""
 
     names: tuple[str, ...]
     groups: NDArray[np.int64]  # (S, C): the part that each number belongs to
@@ -169,13 +169,13 @@ class FeatureGroups:
     def attention(
         self, values: Values, target: tuple[str, ...], weights: np.ndarray
     ) -> MediaAttention:
-        """Attention weights (T, S) over a source of these parts."""
+        """Attention weights (T, S) over these parts."""
         return self._over_time(values, target, weights)
 
     def attribution_view(
         self, found: "Attribution", values: Values, weights: np.ndarray | None
     ) -> AttributionView:
-        """An attribution over these parts, beside the attention weights where there are any."""
+        """An attribution over these parts, with attention weights if there are any."""
         return AttributionView(found)
 
     def _over_time(
@@ -209,17 +209,17 @@ class SoundGroups(FeatureGroups):
 
 @dataclass(frozen=True, eq=False)
 class PictureGroups(FeatureGroups):
-    """The cells of a grid over each frame of a picture or a video."""
+    """The cells of a grid on each frame of a picture or a video."""
 
     frames: np.ndarray | None = None  # (F, H, W, C), 0 to 255
     labels: tuple[str, ...] = ()  # of the frames
-    averaged: bool = True  # whether attention is to one picture, which may be the frames' mean
-    grid: Callable[[int], tuple[int, int]] = lambda cells: (1, cells)  # of attention, by its cells
+    averaged: bool = True  # whether attention is to one picture, possibly the mean of the frames
+    grid: Callable[[int], tuple[int, int]] = lambda cells: (1, cells)  # its shape
 
     def attention(
         self, values: Values, target: tuple[str, ...], weights: np.ndarray
     ) -> MediaAttention:
-        """Attention over the cells of a picture or of a video's mean, or else over frames."""
+        """Attention over the cells of a picture or of a video's mean, or over frames."""
         if self.averaged:
             return self._over_cells(target, weights)
         frames = np.asarray(self.frames)
@@ -229,7 +229,7 @@ class PictureGroups(FeatureGroups):
     def attribution_view(
         self, found: "Attribution", values: Values, weights: np.ndarray | None
     ) -> AttributionView:
-        """An attribution over the cells of one picture; of a video, in words alone."""
+        """An attribution over the cells of one picture; for a video, in words alone."""
         frames = np.asarray(self.frames)
         if len(frames) != 1:
             return AttributionView(found)
@@ -243,19 +243,19 @@ class PictureGroups(FeatureGroups):
 
 
 def group_features(model: Predictor, values: Values) -> FeatureGroups | None:
-    """The parts of an input; None where its symbols are its parts."""
+    """The parts of an input; None if its symbols are its parts."""
     return _group_field(model.source, model, values)
 
 
 @singledispatch
 def _group_field(field: Field, model: Predictor, values: Values) -> FeatureGroups | None:
-    """The same by the kind of the column, or else by its items."""
+    """The parts by type of field, or else by its items."""
     return _group_items(field.items, model, values)
 
 
 @singledispatch
 def _group_items(items: Items, model: Predictor, values: Values) -> FeatureGroups | None:
-    """Symbols are parts themselves."""
+    """None for symbols, which are parts themselves."""
     return None
 
 
@@ -267,7 +267,7 @@ def _group_numbers(items: Numbers, model: Predictor, values: Values) -> FeatureG
 
 @_group_field.register
 def _group_steps(field: VectorSequenceField, model: Predictor, values: Values) -> FeatureGroups:
-    """Every step with all of its numbers, or some neighbouring ones where there are many."""
+    """One part per step, or per group of neighbouring steps if there are many."""
     steps, count = values.shape
     long = math.ceil(steps / MOST_STEPS)
     across = np.arange(steps) // long
@@ -285,14 +285,14 @@ def _group_series(field: SeriesField, model: Predictor, values: Values) -> Serie
 
 
 def _each_number(values: Values) -> tuple[NDArray[np.int64], NDArray[np.float64], tuple[int, int]]:
-    """Every number as a part of its own, 0 where it is erased."""
+    """One part per number, with baseline 0."""
     steps, count = values.shape
     return np.arange(values.size).reshape(steps, count), np.zeros(count), (steps, count)
 
 
 @_group_items.register
 def _group_pixels(items: Pixels, model: Any, values: Values) -> PictureGroups:
-    """A grid of squares over each picture, MOST_CELLS on the longer side.
+    """Square cells on each picture, MOST_CELLS on the longer side.
 
     Zeiler and Fergus 2014, Visualizing and Understanding Convolutional Networks (occlusion).
     """
@@ -326,7 +326,7 @@ def _group_pixels(items: Pixels, model: Any, values: Values) -> PictureGroups:
 
 @_group_field.register
 def _group_sound(field: SoundField, model: Predictor, values: Values) -> SoundGroups:
-    """Some neighbouring bands over a short time; where they are erased, of mean loudness."""
+    """Groups of neighbouring bands over a short time, with mean loudness as baseline."""
     frames, bands = values.shape
     long, wide = math.ceil(frames / MOST_SEGMENTS), math.ceil(bands / MOST_BANDS)
     across, up = np.arange(frames) // long, np.arange(bands) // wide

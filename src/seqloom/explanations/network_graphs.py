@@ -1,8 +1,8 @@
-"""A network as a graph: its nodes, its edges, and how it is drawn rolled, as it is built (S9).
+"""Networks as graphs: their nodes and edges, and their rolled (architecture) form (S9).
 
-Nodes and edges are those that the network's parts tell (`connections()`). Two things are left out:
-what no output is computed from, and values that are functions of one other value of their step,
-which are drawn as that one.
+The network's parts declare their nodes and edges (`connections()`). Two kinds are left out: nodes
+that no output depends on, and values that are functions of a single other value of their step,
+which are merged with it.
 """
 
 from dataclasses import dataclass
@@ -28,11 +28,11 @@ __all__ = [
     "decoder_reads",
     "label_with_norm",
 ]
-ASKING = 0.7  # rows more below one that attends to the source
-CLOSE, ASIDE = 1.2, 0.75  # columns from encoder to decoder with nothing between, and to positions
-MERGED = ("input", "states", "readout")  # kinds of nodes that may be drawn as what they read
+ASKING = 0.7  # additional rows below a node that attends to the source
+CLOSE, ASIDE = 1.2, 0.75  # columns between the sides without attention, and beside positions
+MERGED = ("input", "states", "readout")  # kinds of nodes that may be merged with their input
 ORDER = ("source", "input", "attention", "layer", "states", "code", "readout", "output")
-LATER = ("previous", "next", "recent", "prefix")  # steps that do not lie on the way up
+LATER = ("previous", "next", "recent", "prefix")  # edges between steps, not between rows
 PHRASES = {
     "same": "", "previous": " at t−1", "next": " at t+1", "until": " up to t", "all": " at all t",
     "window": " near t", "window-until": " near t, up to t", "head-first": " at t=0",
@@ -43,16 +43,16 @@ PHRASES = {
 
 @dataclass(frozen=True)
 class GraphNode:
-    """A value of the network, or the value of one step, with its place in a picture."""
+    """A value of the network, or its value at one step, with its position in a picture."""
 
     name: str
     label: str
     kind: str  # source, input, layer, attention, states, code, readout, output
     x: float  # in columns
     y: float  # in rows
-    stands_for: tuple[NodeStep, ...]  # the values of the model, and their steps
+    stands_for: tuple[NodeStep, ...]  # the model's values and their steps
     once: bool = False  # one value for the whole source
-    off: str = ""  # what of it is switched off
+    off: str = ""  # what is switched off in it
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -67,14 +67,14 @@ class GraphEdge:
 
     begin: str
     end: str
-    kind: str  # of the connection
+    kind: str  # kind of the connection
     weight: float | None = None  # of attention
-    counts: bool = True  # False where parts are off, so that `begin` changes nothing of `end`
+    counts: bool = True  # False if `end` no longer depends on `begin`, as parts are off
 
 
 @dataclass(frozen=True)
 class GraphRow:
-    """What the boxes of a row are, on the left of all or on the right."""
+    """The label of a row of boxes, on the left of all or on the right."""
 
     label: str
     y: float
@@ -83,7 +83,7 @@ class GraphRow:
 
 @dataclass(frozen=True)
 class GraphReading:
-    """What a value reads, in words."""
+    """The inputs of a value, in words."""
 
     head: str
     tails: tuple[str, ...]
@@ -91,13 +91,15 @@ class GraphReading:
 
 @dataclass(frozen=True)
 class NetworkGraph(Displayed):
-    """Nodes and edges, from the source to the output."""
+    """The nodes and edges of a network, from the source to the output."""
 
     nodes: tuple[GraphNode, ...]
     edges: tuple[GraphEdge, ...]
     readings: tuple[GraphReading, ...]
     rows: tuple[GraphRow, ...] = ()
-    gaps: tuple[tuple[float, float], ...] = ()  # where steps are left out, and how high
+    gaps: tuple[
+        tuple[float, float], ...
+    ] = ()  # where steps are omitted, and the height of each gap
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -111,7 +113,7 @@ class NetworkGraph(Displayed):
 
 
 def architecture_graph(network: Network) -> NetworkGraph:
-    """Each value once; a loop is what a layer hands itself from step to step."""
+    """Each value once; loops stand for recurrence."""
     parts = GraphParts(network.connections())
     between = any(parts.nodes[name].kind in ("code", "attention") for name in parts.heights)
     beside = 2.0 if between else CLOSE
@@ -143,11 +145,11 @@ READINGS = {
     "soft feedback": "the distribution before",
     "code": "z*",
     "input feeding": "the features before",
-}  # what a step may read beside a symbol
+}  # inputs of a step besides a symbol
 
 
 def decoder_reads(network: Network, steps: int) -> list[tuple[bool, tuple[str, ...]]]:
-    """For each step of a decoder, whether it reads the symbol before, and what it reads beside."""
+    """For each step of a decoder, whether it reads the previous symbol, and its other inputs."""
     parts = GraphParts(network.connections())
     reads = "decoder.input" in parts.nodes
     edges = unroll_connections(parts.connections, source=1, target=steps)
@@ -165,7 +167,7 @@ def decoder_reads(network: Network, steps: int) -> list[tuple[bool, tuple[str, .
 
 
 class GraphParts:
-    """The nodes of a network that are drawn, from below to above, and what each stands for."""
+    """The nodes to draw, from bottom to top, and the values merged into each."""
 
     def __init__(self, connections: Connections) -> None:
         self.connections = connections
@@ -182,20 +184,20 @@ class GraphParts:
         self.heights = self._heights(rows)
 
     def node_of(self, name: str) -> str:
-        """The node that a value is drawn as."""
+        """The node into which a value is merged."""
         while name in self.merged:
             name = self.merged[name]
         return name
 
     def full_label(self, name: str) -> str:
-        """What a node is, and what is made of it at once."""
+        """The label of a node with the values merged into it."""
         label = self.nodes[name].label or name
         below = [self.nodes[n].label for n, to in self.merged.items() if to == name]
         vectors = [each for each in below if self.nodes[name].kind == "source" and each]
         return " · ".join([label_with_norm(self.nodes[name], label), *vectors[:1]])
 
     def readings(self) -> tuple[GraphReading, ...]:
-        """What each node reads, the output first."""
+        """The inputs of each node, the output first."""
         found: dict[str, list[str]] = {}
         for edge in self.edges:
             head, tail = self.node_of(edge.head), self.node_of(edge.tail)
@@ -207,7 +209,7 @@ class GraphParts:
         return tuple(GraphReading(self.side_label(n), tuple(found[n])) for n in order)
 
     def side_label(self, name: str) -> str:
-        """A node's label with its side and its number."""
+        """A node's label with its side and number."""
         side, *rest = name.split(".")
         label = self.nodes[name].label or name
         if label in ("source", "code z*"):
@@ -217,7 +219,7 @@ class GraphParts:
         return " ".join([side, *(map(str, numbers) if several else ()), label])
 
     def _only_input(self, node: ConnectionNode) -> Connection | None:
-        """The edge that a node is nothing but a function of, where there is one such edge."""
+        """The single edge of which a node is a plain function, if there is one."""
         edges = [edge for edge in self.edges if edge.head == node.name]
         if node.kind not in MERGED or node.norm != "none" or len(edges) != 1:
             return None
@@ -225,7 +227,7 @@ class GraphParts:
         return edge if (edge.kind, edge.steps) == ("up", "same") else None
 
     def _heights(self, rows: list[str]) -> dict[str, float]:
-        """The row of each node, the encoder's beside the decoder's."""
+        """The row of each node, with the encoder beside the decoder."""
         own = self._sort(self.encoder)
         other = self._sort([name for name in rows if name not in self.encoder])
         found = {name: float(y) for y, name in enumerate(own) if name != "encoder.code"}
@@ -243,7 +245,7 @@ class GraphParts:
         ]
         shift = max(shift, layers[0] - layers[1]) if own else 0.0
         if any(edge.kind == "prefix" for edge in self.edges):
-            beside = self._prefix_merges()  # the source stands where the decoder's inputs do
+            beside = self._prefix_merges()  # the source occupies the row of the decoder's inputs
             shift = 0.0 if beside else top + 1
             found = {name: y + beside * other.index("decoder.input") for name, y in found.items()}
         elif other == ["head.output"]:
@@ -256,12 +258,12 @@ class GraphParts:
         return {name: round(y, 2) for name, y in found.items()}
 
     def _prefix_merges(self) -> bool:
-        """Whether the source stands where a decoder's inputs stand that reads it first."""
+        """Whether the source shares a row with the inputs of a decoder that reads it first."""
         into = [edge for edge in self.edges if edge.head == "decoder.input"]
         return {edge.kind for edge in into} <= {"prefix", "feedback", "soft feedback"}
 
     def _sort(self, names: list[str]) -> list[str]:
-        """Nodes from below to above: each after those of its step that it reads."""
+        """Sort nodes topologically, from bottom to top within a step."""
         below = {
             name: {
                 self.node_of(edge.tail)
@@ -279,7 +281,7 @@ class GraphParts:
 
 
 def _reaching_output(connections: Connections) -> set[str]:
-    """The nodes that some output is computed from, and the outputs."""
+    """The outputs and all nodes that they depend on."""
     found = {node.name for node in connections.nodes if node.kind == "output"}
     while more := {e.tail for e in connections.edges if e.head in found} - found:
         found |= more
@@ -287,7 +289,7 @@ def _reaching_output(connections: Connections) -> set[str]:
 
 
 def label_with_norm(node: ConnectionNode, label: str) -> str:
-    """A residual step with its norm, before it or after the sum."""
+    """The label of a residual step with its norm, before it or after the sum."""
     if node.kind != "layer" or node.norm == "none":
         return label
     return f"norm, {label}, add" if node.norm == "first" else f"{label}, add and norm"

@@ -1,7 +1,7 @@
-"""What explanations ask of a network's parts, answered by tables of their classes.
+"""Properties of network parts for explanations, by tables of their classes.
 
-This is the only module of explain/ that knows the classes of nn/ and model/ one by one. Each
-function states a question; where a part learns to answer it itself, its table here goes.
+This is the only module of the explanations that knows the classes of nn/ and model/ one by one.
+Each function answers one question; when a part gets a method for it, its table here goes.
 """
 
 from collections.abc import Mapping
@@ -72,33 +72,33 @@ POOLS: dict[type, tuple[Pooling, str]] = {
 
 
 def _answer(table: Mapping[type, Answer], part: object) -> Answer | None:
-    """The row of a part's class, or of the nearest class it derives from."""
+    """Look up a part's class, or its nearest base class."""
     return next((table[kind] for kind in type(part).__mro__ if kind in table), None)
 
 
 def attention_kind(module: nn.Module) -> AttentionKind | None:
-    """Whether a module attends to the source or to its own sequence; None where it does neither."""
+    """Whether a module attends to the source or to its own sequence; None if neither."""
     return _answer(ATTENTION, module)
 
 
 def makes_token_vectors(module: nn.Module) -> bool:
-    """Whether a module turns tokens into vectors."""
+    """Whether a module embeds tokens."""
     return _answer(TOKEN_VECTORS, module) is not None
 
 
 class SourceOrder(NamedTuple):
-    """The order in which an encoder reads its source, and in which it hands its states over."""
+    """The order in which an encoder reads its source, and the order of its output states."""
 
     backward: bool = False
-    closing: int = 0  # items at the end that stay there
+    closing: int = 0  # items at the end that stay in place
     memory_backward: bool = False
 
     def arrange(self, items: Any) -> Any:
-        """Items (a tuple, or a tensor) as they are read."""
+        """Arrange items (a tuple or a tensor) in reading order."""
         return _flip(items, len(items) - self.closing) if self.backward else items
 
     def arrange_memory(self, items: Any) -> Any:
-        """Items as their states are handed over."""
+        """Arrange items in the order of the output states."""
         return _flip(items, len(items) - self.closing) if self.memory_backward else items
 
 
@@ -108,19 +108,19 @@ def _flip(items: Any, count: int) -> Any:
 
 
 def reading_order(network: Network) -> SourceOrder:
-    """How a network's encoder goes through its source."""
+    """The reading order of a network's encoder."""
     for _, encoder in find_parts(network, ReversedEncoder):
         return SourceOrder(backward=True, closing=encoder.closing, memory_backward=encoder.turned)
     return SourceOrder()
 
 
 def output_part(network: Network) -> Any:
-    """The decoder of a network that writes, or the head of one that does not."""
+    """The decoder of a network that has one, else its head."""
     return getattr(network, "head", None) or network.decoder
 
 
 def pooling_of(network: Network) -> Pooling:
-    """What the head of a network sees of the encoder's states."""
+    """How the head pools the encoder's states."""
     return _pooling(network)[0]
 
 
@@ -135,21 +135,21 @@ def _pooling(network: Network) -> tuple[Pooling, str]:
 
 
 def picture_front_end(network: Network) -> PictureFrontEnd | None:
-    """What turns pictures into vectors, where a network reads pictures."""
+    """The front end for pictures, if the network reads pictures."""
     return next((front for _, front in find_parts(network, PictureFrontEnd)), None)
 
 
 def position_kind(kind: Positions | Rotary) -> str | None:
-    """How positions are told apart, in words; None where they are not."""
+    """The name of the position encoding; None if there is none."""
     told: str = kind.description
     return told or None
 
 
 @torch.no_grad()
 def position_table(kind: Any, width: int, count: int) -> np.ndarray:
-    """What tells the first `count` positions apart, for token vectors of this width.
+    """The encodings of the first `count` positions, for token vectors of this width.
 
-    That is the vector added or appended; of a joint map, what it makes of a vector of zeros.
+    They are the vectors added or appended, or, for a joint map, its image of zeros.
     """
     if hasattr(kind, "rotate"):
         return sinusoids(torch.arange(1, count + 1), kind.head_width).double().numpy()

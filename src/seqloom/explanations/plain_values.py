@@ -1,4 +1,4 @@
-"""Values and names as JSON, a terminal and a picture can all show them."""
+"""Values and names for JSON, terminals and pictures."""
 
 import unicodedata
 from typing import Any
@@ -8,19 +8,21 @@ from rich.cells import cell_len
 
 __all__ = ["round_values", "tick_label", "visible_label"]
 
-DIGITS = 6  # of a number in JSON
+DIGITS = 6  # significant digits in JSON
 LONGEST_TICK = 28  # characters in a picture
 JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 
 
 def round_values(values: np.ndarray) -> list[Any]:
-    """Nested lists of numbers with six digits."""
+    """Nested lists of numbers, rounded to six digits."""
     plain: list[Any] = np.round(values.astype(np.float64), DIGITS).tolist()
     return plain
 
 
 def visible_label(token: str) -> str:
-    """Spaces and control characters as symbols, a lone combining mark on a dotted circle."""
+    """A token with spaces and control characters as symbols, and a lone combining mark on a dotted
+    circle.
+    """
     label = "".join(map(_visible_character, token)).strip(JOINERS) or "∅"
     if cell_len(label[0]) == 0 or unicodedata.category(label[0]).startswith("M"):
         label = "◌" + label
@@ -40,6 +42,6 @@ def _visible_character(character: str) -> str:
 
 
 def tick_label(token: str) -> str:
-    """A token as a short label of a picture, spaces and controls made visible."""
+    """A token as a short tick label, with spaces and control characters as symbols."""
     label = visible_label(token)
     return label if len(label) <= LONGEST_TICK else label[: LONGEST_TICK - 1] + "…"

@@ -1,4 +1,4 @@
-"""How a model tells positions apart: their vectors, and how far neighbours are apart (S5.3, S9)."""
+"""Position encodings of a model, and the distances of neighbours (S5.3, S9)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,13 +22,13 @@ __all__ = ["PositionMap", "PositionMaps", "position_maps"]
 GRID_NAMES = {
     "cells": "row and column",
     "columns": "the column",
-}  # by the grids that tell cells apart
+}  # by the grid of the picture's cells
 COUNT = 100  # positions shown
 
 
 @dataclass(frozen=True, eq=False)
 class PositionMap:
-    """The vector of each position from the first on, (N, P), and two that are compared, if any."""
+    """The vectors of the first positions (N, P), and two compared positions, if any."""
 
     side: str
     kind: str
@@ -36,7 +36,7 @@ class PositionMap:
     pair: tuple[int, int] | None = None  # counted from 1
 
     def difference(self) -> np.ndarray:
-        """What the first of the two that are compared has more than the second, (P,)."""
+        """The difference of the two compared vectors, first minus second, (P,)."""
         one, other = self.pair or (1, 1)
         return np.asarray(self.table[one - 1] - self.table[other - 1])
 
@@ -57,7 +57,7 @@ class PositionMap:
 
 @dataclass(frozen=True, eq=False)
 class PositionMaps(Displayed):
-    """The positions of each side of a model that has them."""
+    """The positions of each side of a model that encodes them."""
 
     maps: tuple[PositionMap, ...]
 
@@ -73,10 +73,10 @@ def position_maps(
     values: int | None = None,
     pair: tuple[int, int] | None = None,
 ) -> PositionMaps:
-    """The positions of every Transformer in a model, and of the cells of its pictures: so many of
-    them, so many values of each, and two that are compared (counted from 1).
+    """The position encodings of every Transformer in a model, and of the cells of its pictures:
+    `count` positions, `values` values of each, and two compared positions (from 1).
 
-    ConfigError where it has none.
+    ConfigError if the model has none.
     """
     count = max(count, *(pair or (1,)))
     maps = list(_picture_positions(network))
@@ -101,7 +101,7 @@ def position_maps(
 
 @torch.no_grad()
 def _picture_positions(network: Network) -> Iterator[PositionMap]:
-    """What tells the cells of a picture apart, row by row from the upper left."""
+    """The encodings of a picture's cells, row by row from the upper left."""
     front = picture_front_end(network)
     if front is not None and front.vectors.grid in GRID_NAMES:
         like = next(front.parameters())

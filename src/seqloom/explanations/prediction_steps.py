@@ -1,4 +1,4 @@
-"""One output step by step: what was read, states, gates, attention, and the best candidates."""
+"""One output step by step: inputs, states, gates, attention, and the best candidates."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -41,16 +41,16 @@ class LayerStep:
 
 @dataclass(frozen=True)
 class PredictionStep:
-    """One step of a decoder, or the prediction of a head after one more item."""
+    """One step of a decoder, or a head's prediction after one more item."""
 
-    read: str  # empty where no symbol is read
+    read: str  # empty if no symbol is read
     wrote: str
-    log_probability: float | None  # None where it is a number
-    norm: float  # of what the output layer saw
+    log_probability: float | None  # None for a number
+    norm: float  # of the features before the output layer
     best: tuple[TokenAlternative, ...]
-    layers: tuple[LayerStep, ...]  # none where nothing is recurrent
+    layers: tuple[LayerStep, ...]  # empty without recurrent layers
     attention: tuple[float, ...] | None  # over the source
-    beside: tuple[str, ...] = ()  # what else is read: the code, a distribution, features
+    beside: tuple[str, ...] = ()  # other inputs: the code, a distribution, features
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,17 @@ class PredictionSteps(Displayed):
 
 
 def explain_steps(model: Predictor, said: ExplainedOutput) -> PredictionSteps:
-    """Each step of a written output; of other models, the prediction for each item or blank, or
-    for the input up to each item.
+    """The steps of an output text; for other models, a prediction for each item or blank, or for
+    each prefix of the input.
 
-    ConfigError where there are no steps.
+    ConfigError if there are no steps.
     """
     return _steps(said, model)
 
 
 @singledispatch
 def _steps(said: ExplainedOutput, model: Any) -> PredictionSteps:
-    """The predictions of a head, item by item or blank by blank."""
+    """The predictions of a head by item or by blank."""
     items = len(said.values) - model.source.closing
     if said.feature_groups is not None:
         raise ConfigError(
@@ -149,7 +149,7 @@ def _text_steps(said: ExplainedText, model: Any) -> PredictionSteps:
 
 @_steps.register
 def _forecast_steps(said: ExplainedForecast, model: Any) -> PredictionSteps:
-    """The steps of a forecast that is fed back."""
+    """The steps of an autoregressive forecast."""
     found = trace_output(model.network, said)
     recurrent = any(each.location.side == "decoder" for each in found.unit_traces)
     if said.forecast is None or not recurrent:
@@ -181,7 +181,7 @@ def _forecast_steps(said: ExplainedForecast, model: Any) -> PredictionSteps:
 
 
 def _prefix_outputs(model: Any, said: ExplainedOutput, items: int) -> list[Output]:
-    """The label or number that the model gives for each prefix of the input."""
+    """The label or number predicted for each prefix of the input."""
     places = np.arange(len(said.values))
     prefixes = [np.delete(places, np.arange(t + 1, items)) for t in range(items)]
     outputs: list[Output] = model.predict_rows(
@@ -191,7 +191,7 @@ def _prefix_outputs(model: Any, said: ExplainedOutput, items: int) -> list[Outpu
 
 
 def _position_outputs(model: Any, said: ExplainedOutput) -> list[Output]:
-    """The tags or the filled blanks one by one."""
+    """The tags or the filled blanks by position."""
     (whole,) = model.predict_rows([said.values], alternatives=BEST)
     return [
         Output(token.text, token.log_probability, token.log_probability, (token,), "end")
@@ -209,14 +209,14 @@ def _state_norms(found: Trace, items: int) -> list[float]:
 
 
 def _decoder_places(layers: Sequence[LayerStep]) -> Iterator[LayerStep]:
-    """Layers of a decoder, named apart from those of an encoder."""
+    """Layers of a decoder, named to differ from those of an encoder."""
     return (replace(layer, place=f"decoder {layer.place}") for layer in layers)
 
 
 def layer_steps(found: Trace, side: str, count: int) -> list[tuple[LayerStep, ...]]:
-    """Every recurrent layer of a side at each of `count` steps, in the order of the positions.
+    """Every recurrent layer of a side at each of `count` steps, in order of positions.
 
-    A source that the decoder reads before its outputs is left out, and so is `<end>` of a source.
+    Steps at which a decoder reads its source, and the `<end>` of a source, are left out.
     """
     columns = []
     kept = slice(-count, None) if side == "decoder" else slice(count)

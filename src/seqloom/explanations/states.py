@@ -1,4 +1,4 @@
-"""Sentences and words as points: the encoder's states in two dimensions, and their neighbours (S9).
+"""Maps of sentences and words: encoder states in two dimensions, and nearest neighbours (S9).
 
 A sentence is the encoder's state after reading it ("last"), or its mean state ("mean").
 """
@@ -27,7 +27,7 @@ METHODS = ("pca", "tsne")
 POOLINGS = ("last", "mean")
 BATCH = 128
 NEAREST = 3
-ROUNDING = 1e-9  # share of the largest axis, below which an axis shows nothing
+ROUNDING = 1e-9  # of the largest axis; a smaller axis is degenerate
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +35,14 @@ class StateMap(Displayed):
     """Sentences with their states (N, D) and coordinates in two dimensions (N, 2)."""
 
     texts: tuple[str, ...]
-    labels: tuple[str | None, ...]  # what kind each is, where that was said
+    labels: tuple[str | None, ...]  # the label of each, if given
     states: np.ndarray
     coordinates: np.ndarray
     method: str
-    shares: tuple[float, ...] = ()  # of the variance that each axis shows, where that is known
+    shares: tuple[float, ...] = ()  # explained variance ratio of each axis, if known
 
     def nearest_neighbors(self, count: int = NEAREST) -> list[list[tuple[int, float]]]:
-        """For each sentence the nearest others, with the distances of their states."""
+        """The nearest neighbours of each sentence, with the distances of their states."""
         squares = np.square(self.states).sum(axis=1)
         distances = squares[:, None] + squares - 2 * self.states @ self.states.T
         np.fill_diagonal(distances, np.inf)
@@ -77,7 +77,7 @@ def state_map(
     method: str = "pca",
     of: str = "last",
 ) -> StateMap:
-    """Texts, each with a label or None, as points on a map."""
+    """Map texts, each with a label or None, by their states."""
     texts = tuple(text for text, _ in rows if text.strip())
     if len(texts) < 2:
         raise DataError(
@@ -94,8 +94,9 @@ def state_map(
 def vector_map(
     vectors: ContextVectors, words: Sequence[str] = (), *, method: str = "pca"
 ) -> StateMap:
-    """Words in their sentences, or those that are named, as points on a map of the directions of
-    their vectors; named words are labels (S1.5)."""
+    """Map words in their sentences, or named words, by the directions of their vectors; named words
+    are labels (S1.5).
+    """
     chosen = vectors.select(words)
     if len(chosen) < 2:
         raise DataError("a map needs at least two words", remedy="give more texts")
@@ -107,7 +108,8 @@ def vector_map(
 
 
 def project_states(states: np.ndarray, method: str = "pca") -> tuple[np.ndarray, tuple[float, ...]]:
-    """Coordinates in two dimensions, and the share of variance of each axis where it is known.
+    """Project states to two dimensions; also return the explained variance ratio of each axis if
+    known.
 
     Pearson 1901, On Lines and Planes of Closest Fit (PCA); van der Maaten and Hinton 2008,
     Visualizing Data using t-SNE.
@@ -127,7 +129,7 @@ def project_states(states: np.ndarray, method: str = "pca") -> tuple[np.ndarray,
 
 
 def _tsne(states: np.ndarray) -> np.ndarray:
-    """By scikit-learn, with a fixed initialization."""
+    """t-SNE by scikit-learn, with a fixed initialization."""
     try:
         from sklearn.manifold import TSNE  # type: ignore[import-untyped]
     except ImportError:
@@ -156,14 +158,14 @@ def _encode_texts(model: Predictor, texts: Sequence[str], of: str) -> np.ndarray
 
 
 def _language_model_state(model: TextPredictor, text: str, of: str) -> np.ndarray:
-    """The last or the mean state of a language model while it reads a text."""
+    """The last or the mean state of a language model for a text."""
     hidden = trace_decoder(model.network, language_model_text(model, text)).hidden.double().numpy()
     state: np.ndarray = hidden[-1] if of == "last" else hidden.mean(axis=0)
     return state
 
 
 def _sentence_states(memory: Memory, of: str) -> torch.Tensor:
-    """The state of each sentence: the top layer's last, or the mean of all positions."""
+    """The state of each sentence: the top layer's last, or the mean over positions."""
     if of == "mean" and memory.states is not None and memory.mask is not None:
         return mean_state(memory.states, memory.mask)
     if of == "last" and memory.code is not None:

@@ -1,7 +1,7 @@
-"""Each step of a model in numbers: the state of every cell, or what each layer would say.
+"""Tables by step: states and gates of recurrent units, and predictions of intermediate layers.
 
-The guess of a layer is what the output layer makes of its states as if no layer came after it
-(nostalgebraist 2020, Interpreting GPT: The Logit Lens).
+An intermediate prediction applies the output layer to a layer's states (nostalgebraist 2020,
+Interpreting GPT: The Logit Lens).
 """
 
 from collections.abc import Sequence
@@ -40,7 +40,7 @@ NEVER_WRITTEN = (EMPTY, START, UNK)
 
 @dataclass(frozen=True, eq=False)
 class UnitTable:
-    """A recurrent unit at each of its steps, in the order in which it read: tables (T, D)."""
+    """A recurrent unit at each of its steps, in its reading order: tables (T, D)."""
 
     at: str
     symbols: tuple[str, ...]
@@ -58,7 +58,7 @@ class UnitTable:
 
 
 def unit_table(trace: UnitTrace) -> UnitTable:
-    """The states and gates of a unit while it was traced."""
+    """The states and gates of a unit from its trace."""
     states = {
         name: after.double().numpy()
         for name, after in zip(trace.unit.state_names, trace.after, strict=True)
@@ -68,11 +68,11 @@ def unit_table(trace: UnitTrace) -> UnitTable:
 
 @dataclass(frozen=True)
 class LayerGuess:
-    """What one layer would say at a step."""
+    """The prediction of an intermediate layer at a step."""
 
     norm: float  # of the residual stream
     best: tuple[TokenAlternative, ...]
-    chosen: float  # log-probability of what was written
+    chosen: float  # log-probability of the output
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,14 +83,14 @@ class LayerStates:
     states: Float[Tensor, "L T D"]
 
     def norms(self) -> Float[np.ndarray, "L T"]:
-        """The length of each vector."""
+        """The norm of each vector."""
         found: np.ndarray = self.states.norm(dim=-1).double().numpy()
         return found
 
 
 @torch.no_grad()
 def _layer_states(network: Network, said: ExplainedOutput) -> list[LayerStates]:
-    """The residual stream of the encoder and of the decoder, where they consist of blocks."""
+    """The residual streams of the encoder and the decoder, if they consist of blocks."""
     copied, found = instrument(network), dict[str, list[Tensor]]()
     for name, block in find_parts(copied, Block):
         kept = found.setdefault(side_of(name), [])
@@ -101,9 +101,9 @@ def _layer_states(network: Network, said: ExplainedOutput) -> list[LayerStates]:
 
 
 def _record_output(block: Block, kept: list[Tensor]) -> None:
-    """Have a block note the residual stream that it hands on; the row is a single one.
+    """Record the residual stream that a block returns, for a single row.
 
-    A block is no function of its own, so its last residual sum is put together from its parts.
+    A block returns its last residual sum in parts, so these are added.
     """
     inside: dict[str, Tensor] = {}
     last = block.norms[len(block.norms) - 1]
@@ -135,7 +135,7 @@ def residual_norms(network: Network, said: ExplainedOutput) -> dict[str, np.ndar
 
 @torch.no_grad()
 def layer_guesses(model: TextPredictor, said: ExplainedText) -> list[list[LayerGuess]]:
-    """What each layer of the decoder would say at each step; nothing where it has no blocks."""
+    """The prediction of each layer of the decoder at each step; empty if it has no blocks."""
     decoder = model.network.decoder
     if not isinstance(decoder, TransformerDecoder):
         return []

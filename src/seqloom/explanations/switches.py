@@ -1,4 +1,4 @@
-"""A network with some of its parts switched off, to see what follows without them."""
+"""Ablation: a network with some of its heads or gates switched off."""
 
 from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import partial
@@ -30,13 +30,13 @@ __all__ = [
     "switch_off",
 ]
 
-ATTENDED = ("attention", "self-attention")  # kinds of edges that heads read
-STATE_KINDS = ("time", "initial")  # kinds of edges that a recurrent unit's state comes by
-CLOSED = -1e4  # that is added to what a gate sums up, so that it stays at 0
+ATTENDED = ("attention", "self-attention")  # edges whose heads can be switched off
+STATE_KINDS = ("time", "initial")  # edges that lead to a recurrent unit's state
+CLOSED = -1e4  # added to a gate's preactivation, so that the gate stays at 0
 
 
 class HeadSwitch(NamedTuple):
-    """A head of an attention, both counted from 1."""
+    """A head of an attention layer, both counted from 1."""
 
     of: str  # cross, encoder or decoder
     layer: int
@@ -44,15 +44,15 @@ class HeadSwitch(NamedTuple):
 
 
 class GateSwitch(NamedTuple):
-    """A gate of a recurrent unit, of all its cells or of one."""
+    """A gate of a recurrent unit, for all cells or for one."""
 
-    at: str  # as its location is written: encoder layer 1 forward
+    at: str  # the unit's location in words, such as encoder layer 1 forward
     gate: str
     cell: int | None = None  # counted from 0
 
 
 class SilencedParts(NamedTuple):
-    """What is off in a network, by the names of its nodes (`connections()`)."""
+    """The parts switched off in a network, by the names of its nodes (`connections()`)."""
 
     names: Mapping[str, str] = MappingProxyType({})  # in words
     heads: Mapping[str, set[int]] = MappingProxyType({})  # counted from 0
@@ -64,8 +64,9 @@ NOTHING_SILENCED = SilencedParts()
 
 
 def switch_off(network: AnyNetwork, switches: Iterable[HeadSwitch | GateSwitch]) -> AnyNetwork:
-    """A copy with the same parameters, in which these heads give nothing and these gates stay
-    closed; ConfigError where it has no such part."""
+    """A copy with the same parameters, in which these heads output zero and these gates stay
+    closed; ConfigError if the network lacks such a part.
+    """
     changed = instrument(network)
     for each in switches:
         if isinstance(each, HeadSwitch):
@@ -78,7 +79,7 @@ def switch_off(network: AnyNetwork, switches: Iterable[HeadSwitch | GateSwitch])
 def find_silenced_parts(
     changed: Network, switches: Sequence[HeadSwitch | GateSwitch]
 ) -> SilencedParts:
-    """What switches do to the graph of a network that `switch_off` made with them."""
+    """The effect of switches on the graph of a network made by `switch_off`."""
     connections = changed.connections()
     nodes = {node.name for node in connections.nodes}
     heads: dict[str, set[int]] = {}
@@ -100,7 +101,7 @@ def find_silenced_parts(
 
 
 def _node_of(switch: HeadSwitch | GateSwitch, nodes: Set[str]) -> str:
-    """The node whose part is switched off."""
+    """The node of a switched part."""
     if isinstance(switch, HeadSwitch):
         side, kind = ATTENTION_KINDS[switch.of]
         return f"{side}.blocks.{switch.layer - 1}.{kind}-attention"
@@ -111,8 +112,9 @@ def _node_of(switch: HeadSwitch | GateSwitch, nodes: Set[str]) -> str:
 
 
 def _is_deaf(changed: Network, switch: GateSwitch, kind: str) -> bool:
-    """Whether the units of a layer take the same step whatever comes in by edges of this kind: a
-    unit's own input, or its state before."""
+    """Whether the units of a layer ignore edges of this kind: their own input, or their previous
+    state.
+    """
     place = switch.at.rpartition(" ")[0]
     units = [unit for at, unit in recurrent_units(changed) if str(at).startswith(f"{place} ")]
     return all(_unit_is_deaf(unit, by_state=kind in STATE_KINDS) for unit in units)
@@ -132,7 +134,7 @@ def _unit_is_deaf(unit: Any, *, by_state: bool) -> bool:
 
 
 class _Heads(NamedTuple):
-    """What puts the heads of an attention together, their number, and the width of each."""
+    """The module that merges the heads of an attention, their number, and the width of each."""
 
     combine: nn.Linear
     number: int
@@ -162,7 +164,7 @@ def _silence_head(network: nn.Module, switch: HeadSwitch) -> None:
 
 
 def _mute(head: int, width: int, _module: nn.Module, inputs: tuple[Tensor]) -> tuple[Tensor]:
-    """What a head gives is 0."""
+    """Set a head's output to 0."""
     values = inputs[0].clone()
     values[..., head * width : (head + 1) * width] = 0
     return (values,)
@@ -183,7 +185,7 @@ def _close_gate(network: Any, switch: GateSwitch) -> None:
 
 
 def _close(first: int, last: int, _module: nn.Module, _inputs: Any, sums: Tensor) -> Tensor:
-    """What the gate sums up is far below 0."""
+    """Set a gate's preactivation far below 0."""
     closed = sums.clone()
     closed[..., first:last] += CLOSED
     return closed

@@ -1,4 +1,4 @@
-"""One forward pass over an input and its output, with everything inside recorded."""
+"""Trace one forward pass over an input and its output, with all internal values."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ __all__ = [
 
 
 class AttentionTrace(NamedTuple):
-    """The attention weights of one layer, head by head."""
+    """Attention weights of one layer, by head."""
 
     side: str  # encoder or decoder
     kind: AttentionKind  # to the source, or to its own sequence
@@ -49,19 +49,19 @@ class AttentionTrace(NamedTuple):
 
 
 class UnitTrace(NamedTuple):
-    """The inputs and states of one unit, step by step, in the order in which it read."""
+    """Inputs and states of one unit, step by step, in its reading order."""
 
     location: UnitLocation
     unit: Unit
     symbols: tuple[str, ...]
     inputs: Float[Tensor, "T I"]
-    before: tuple[Float[Tensor, "T D"], ...]  # the state before each step, each tensor of it
+    before: tuple[Float[Tensor, "T D"], ...]  # each tensor of the state before a step
     after: tuple[Float[Tensor, "T D"], ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Trace:
-    """Everything a model did while it read an input and gave an output for it."""
+    """The internal values of a model for an input and its output."""
 
     output: ExplainedOutput
     memory: Memory
@@ -71,15 +71,15 @@ class Trace:
 
 @dataclass(frozen=True, eq=False)
 class DecoderTrace(Trace):
-    """The same of a model that writes, with its output layer."""
+    """A trace of a model with a decoder, with its output layer."""
 
-    hidden: Float[Tensor, "T D"]  # what the output layer saw at each step
+    hidden: Float[Tensor, "T D"]  # features before the output layer at each step
     log_probabilities: Float[Tensor, "T V"]
 
 
 @torch.no_grad()
 def trace_output(network: Network, said: ExplainedOutput) -> Trace:
-    """Read the input and give the output once; the network itself is not touched."""
+    """Run the input and the output once; the network itself is not changed."""
     notes = _Recorder(network)
     memory = notes.instrumented.encoder.encode(said.source_batch())
     said.replay(notes.instrumented, memory)
@@ -88,7 +88,7 @@ def trace_output(network: Network, said: ExplainedOutput) -> Trace:
 
 @torch.no_grad()
 def trace_decoder(network: SequenceModel, said: ExplainedText) -> DecoderTrace:
-    """The same for a model that writes, with the probabilities of every token at each step."""
+    """Trace a model with a decoder, with the probabilities of all tokens at each step."""
     notes = _Recorder(network)
     memory = notes.instrumented.encoder.encode(said.source_batch())
     hidden = said.decoder_features(notes.instrumented, memory)[0]
@@ -98,7 +98,7 @@ def trace_decoder(network: SequenceModel, said: ExplainedText) -> DecoderTrace:
 
 @dataclass
 class _AttentionCalls:
-    """Recorded weights, call by call: (H, T, C)."""
+    """Recorded weights by call: (H, T, C)."""
 
     side: str
     kind: AttentionKind
@@ -108,7 +108,7 @@ class _AttentionCalls:
 
 @dataclass
 class _UnitCalls:
-    """A unit's recorded steps: inputs, state before and states after, of the single row."""
+    """Recorded steps of a unit for the single row: inputs, state before, states after."""
 
     location: UnitLocation
     unit: Unit
@@ -116,7 +116,7 @@ class _UnitCalls:
 
 
 class _Recorder(Generic[AnyNetwork]):
-    """A copy of a network whose attention and units record what they do."""
+    """A copy of a network whose attention and units record their values."""
 
     def __init__(self, network: AnyNetwork) -> None:
         self.attention_calls: list[_AttentionCalls] = []
@@ -139,7 +139,7 @@ class _Recorder(Generic[AnyNetwork]):
     def traces(
         self, network: Network, said: ExplainedOutput, memory: Memory
     ) -> tuple[tuple[AttentionTrace, ...], tuple[UnitTrace, ...]]:
-        """What was recorded, with the symbols that it was recorded at."""
+        """The recorded values with their symbols."""
         timeline = _Timeline.of(network, said, memory)
         return (
             tuple(timeline.attention_trace(look) for look in self.attention_calls if look.weights),
@@ -152,7 +152,7 @@ class _Recorder(Generic[AnyNetwork]):
 
 
 def has_attention(network: Network) -> bool:
-    """Whether a network attends to anything."""
+    """Whether a network has attention."""
     return any(attention_kind(module) is not None for module in network.modules())
 
 
@@ -200,11 +200,11 @@ def _record_unit(part: _UnitCalls, _module: nn.Module, inputs: Any, outputs: Any
 
 @dataclass(frozen=True)
 class _Timeline:
-    """The symbols that each part of a model met, in its order."""
+    """The symbols that each part of a model reads, in its order."""
 
     output: ExplainedOutput
-    encoder_symbols: tuple[str, ...]  # the source in the order in which the encoder reads it
-    memory_symbols: tuple[str, ...]  # and as it is handed over
+    encoder_symbols: tuple[str, ...]  # the source in the encoder's reading order
+    memory_symbols: tuple[str, ...]  # the source in the order of the encoder's output
 
     @classmethod
     def of(cls, network: Network, said: ExplainedOutput, memory: Memory) -> "_Timeline":
@@ -214,7 +214,7 @@ class _Timeline:
         return cls(said, order.arrange(source), order.arrange_memory(source))
 
     def attention_trace(self, look: _AttentionCalls) -> AttentionTrace:
-        """A layer's weights with their labels; later calls have more columns."""
+        """Label a layer's weights; later calls have more columns."""
         columns = look.weights[-1].shape[-1]
         padded = [nn.functional.pad(part, (0, columns - part.shape[-1])) for part in look.weights]
         weights = torch.cat(padded, dim=1)
@@ -228,7 +228,7 @@ class _Timeline:
         return AttentionTrace(look.side, look.kind, look.layer, *names, weights)
 
     def unit_trace(self, part: _UnitCalls) -> UnitTrace:
-        """A unit's steps one after the other, each with the symbol that it read."""
+        """Concatenate a unit's steps and label them with the symbols read."""
         inputs = torch.cat([step[0] for step in part.steps])
         before, after = [], []
         for number in range(part.unit.parts):
@@ -247,7 +247,7 @@ class _Timeline:
 
 
 def position_labels(source: Sequence[str], count: int) -> tuple[str, ...]:
-    """Names for `count` positions that were made of the items of a source."""
+    """Labels of `count` positions computed from the items of a source."""
     if len(source) >= count:
         return tuple(source[:: -(-len(source) // count)])
     return tuple(str(number) for number in range(1, count + 1))

@@ -1,4 +1,4 @@
-"""The tree of a beam search: what it kept and pruned, beside the exact optimum (S7.5, S9)."""
+"""The tree of a beam search: kept and pruned hypotheses, and the exact optimum (S7.5, S9)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,10 +13,10 @@ from seqloom.search import Beam, Exact, Ranking
 __all__ = ["BeamTree", "SearchOutcome", "SearchTree", "beam_tree"]
 
 TOLERANCE = 1e-4  # scores closer than this are equal in single precision
-EXPANSIONS = 20_000  # paths that the exact search may expand
-FEW_EXPANSIONS = 2_000  # of a language model, which rarely ends
-PROMPT_TOKENS = 4  # tokens of its input that stand at the root
-CONTINUATION_TOKENS = 8  # tokens that it goes on for
+EXPANSIONS = 20_000  # hypotheses that the exact search may expand
+FEW_EXPANSIONS = 2_000  # as above for a language model, which rarely ends
+PROMPT_TOKENS = 4  # prompt tokens shown at the root
+CONTINUATION_TOKENS = 8  # generated tokens of a language model
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class SearchOutcome:
 
     text: str
     score: float  # log-probability
-    rank: float  # what outputs are compared by
-    ended: bool = True  # by itself, not at a limit
+    rank: float  # score used for ranking
+    ended: bool = True  # whether the output ended before the length limit
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class SearchTree(Displayed):
 
     @property
     def summary(self) -> str:
-        """How the search did, in a sentence; empty where that is not known."""
+        """The outcome of the search in a sentence; empty if unknown."""
         return ""
 
     def children(self) -> dict[int, list[Branch]]:
@@ -73,17 +73,17 @@ class BeamTree(SearchTree):
     width: int
     winner: SearchOutcome
     optimum: SearchOutcome
-    proved: bool  # whether nothing can be better than the optimum
+    proved: bool  # whether the optimum is proved
 
     @property
     def has_search_error(self) -> bool:
-        """Whether a better output is known than the beam's."""
+        """Whether an output better than the beam's is known."""
         better = not self.winner.ended or self.optimum.rank > self.winner.rank + TOLERANCE
         return self.optimum.ended and better
 
     @property
     def summary(self) -> str:
-        """How the search did, in a sentence."""
+        """The outcome of the search in a sentence."""
         if self.has_search_error:
             return (
                 f"the beam missed a better output: {self.optimum.text!r} with "
@@ -111,7 +111,9 @@ class BeamTree(SearchTree):
 def beam_tree(
     model: TextPredictor, text: str, *, width: int | None = None, expansions: int = EXPANSIONS
 ) -> BeamTree:
-    """Search with a beam, keep its tree, and search exactly; both by the run's own ranking."""
+    """Run a beam search that keeps its tree, and an exact search, both with the run's own
+    ranking.
+    """
     if not text.strip():
         raise DataError("there is nothing to look at in a blank input", remedy="give a text")
     if model.is_language_model:
@@ -136,14 +138,14 @@ def beam_tree(
 
 
 def _limit_length(model: TextPredictor) -> TextPredictor:
-    """A language model that stops early, as its outputs may never end by themselves."""
+    """A language model with a short length limit, as its outputs may never end."""
     options = model.config.search
     short = options.model_copy(update={"length": min(options.length, CONTINUATION_TOKENS)})
     return replace(model, config=model.config.model_copy(update={"search": short}))
 
 
 def _drop_prompt(branches: Sequence[Branch]) -> tuple[Branch, ...]:
-    """The tree from its first branching on; the prompt before it becomes its root."""
+    """The tree from its first branching on, with the prompt as its root."""
     below = [sum(each.parent == number for each in branches) for number in range(len(branches))]
     first = next((number for number, count in enumerate(below) if count != 1), 0)
     begun = " ".join(each.text for each in branches[max(0, first - PROMPT_TOKENS + 1) : first + 1])

@@ -1,4 +1,4 @@
-"""The inputs that drive a cell of a recurrent unit most, and their neighbours in state space."""
+"""The inputs that activate a cell of a recurrent unit most, and their neighbours in state space."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from seqloom.explanations.tracing import Trace
 
 __all__ = ["Excerpt", "UnitStates", "collect_states"]
 
-AROUND = 5  # items before and after the one that is shown
+AROUND = 5  # items of context on each side
 TOP, NEAREST = 5, 3
 
 
 class Excerpt(NamedTuple):
-    """An item of an input with what stands around it."""
+    """An item of an input in its context."""
 
     before: tuple[str, ...]
     item: str
@@ -31,15 +31,16 @@ class Excerpt(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class UnitStates:
-    """The state of a unit after each item of many inputs."""
+    """The states of a unit after each item of many inputs."""
 
     at: str
     excerpts: tuple[Excerpt, ...]
-    tables: dict[str, Float[np.ndarray, "N D"]]  # each tensor of the state, and each gate
+    tables: dict[str, Float[np.ndarray, "N D"]]  # by tensor of the state or by gate
 
     def driven_most(self, table: str, cell: int) -> dict[str, Any]:
-        """The items with the highest and with the lowest value of a cell, counted from 0, each
-        with the items whose hidden states are nearest to its own."""
+        """The items with the highest and the lowest value of a cell, counted from 0, each with the
+        items of nearest hidden states.
+        """
         if table not in self.tables or cell >= self.tables[table].shape[1]:
             raise ConfigError(
                 f"there is no cell {cell} of {table!r} at {self.at}",
@@ -62,7 +63,7 @@ class UnitStates:
         return {**found, "nearest": near}
 
     def nearest(self, number: int, count: int = NEAREST) -> list[tuple[int, float]]:
-        """The items whose hidden states are nearest, with their distances; no item twice."""
+        """The items with the nearest hidden states and their distances, without duplicates."""
         states = next(iter(self.tables.values()))
         distances = np.linalg.norm(states - states[number], axis=1)
         found: dict[Excerpt, tuple[int, float]] = {}
@@ -76,7 +77,7 @@ class UnitStates:
 
 
 def collect_states(traces: Sequence[Trace], at: str) -> UnitStates:
-    """The states of the unit at one place over many traces; ConfigError where there is none."""
+    """Collect the states of one unit over many traces; ConfigError if there is no such unit."""
     excerpts: list[Excerpt] = []
     tables: dict[str, list[np.ndarray]] = {}
     for trace in traces:

@@ -29,13 +29,13 @@ from seqloom.model.connections import (
 __all__ = ["SeenStep", "unroll_graph"]
 
 
-FIRST, LAST = 6, 3  # columns of a long side that are shown
-ENDS, NEAR = 2, 1  # the same at both ends, and on each side of a step that must be seen
-SIDES = 0.6  # columns between the two sides, and as much on each side of the code
+FIRST, LAST = 6, 3  # columns shown of a long side
+ENDS, NEAR = 2, 1  # columns shown at both ends, and around a step that must be shown
+SIDES = 0.6  # columns between the sides, and on each side of the code
 
 
 class SeenStep(NamedTuple):
-    """A step that is drawn however long its side is: a position of the source, or of the target."""
+    """A step that is always shown: a position of the source or of the target."""
 
     side: str  # encoder or decoder
     step: int
@@ -48,7 +48,7 @@ def unroll_graph(
     seen: SeenStep | None = None,
     silenced: SilencedParts = NOTHING_SILENCED,
 ) -> NetworkGraph:
-    """Every value at every step; attention has its weights."""
+    """Build the graph of every value at every step, with attention weights."""
     return _Unrolled(GraphParts(network.connections()), found, seen, silenced).graph()
 
 
@@ -89,7 +89,7 @@ class _Unrolled:
         )
 
     def graph(self) -> NetworkGraph:
-        """All nodes that are shown, and the edges between them."""
+        """The shown nodes and their edges."""
         values = {self._value_of(value) for name in self.parts.nodes for value in self._steps(name)}
         stands: dict[NodeStep, list[NodeStep]] = {}
         for name in self.parts.nodes:
@@ -106,7 +106,7 @@ class _Unrolled:
         )
 
     def _steps(self, name: str) -> list[NodeStep]:
-        """A node at all its steps."""
+        """All steps of a node."""
         match self.parts.nodes[name].sequence:
             case "single":
                 return [(name, 0)]
@@ -123,13 +123,13 @@ class _Unrolled:
                 return [(name, step) for step in steps if step in chosen]
 
     def _value_of(self, value: NodeStep) -> NodeStep:
-        """The value that a value is drawn as."""
+        """The value into which a value is merged."""
         while value[0] in self.parts.merged or self._is_prefix(value):
             (value,) = self.inputs[value]
         return value
 
     def _is_prefix(self, value: NodeStep) -> bool:
-        """Whether a decoder's input is nothing but an item of the source."""
+        """Whether a decoder's input is an item of the source."""
         return value[0] == "decoder.input" and value[1] < 0 and len(self.inputs[value]) == 1
 
     def _place(self, value: NodeStep) -> tuple[float, float]:
@@ -147,7 +147,7 @@ class _Unrolled:
         )
 
     def _label(self, name: str, step: int) -> str:
-        """A symbol, or what a layer is."""
+        """The label of a node: a symbol, or a layer."""
         said, node = self.trace.output, self.parts.nodes[name]
         label = node.label.partition(",")[0].partition(" of ")[0]
         if name == SOURCE:
@@ -179,7 +179,7 @@ class _Unrolled:
         return tick_label(said.decoder_outputs[step])
 
     def _item(self, name: str) -> str:
-        """An item of the source: a symbol, or the name of a picture, a frame, a time."""
+        """The label of a source item: a symbol, or the name of a picture, a frame or a time."""
         return tick_label(name) if self.trace.output.feature_groups is None else name
 
     def _edges(self, nodes: Mapping[NodeStep, GraphNode]) -> list[GraphEdge]:
@@ -208,13 +208,13 @@ class _Unrolled:
         return list(found.values())
 
     def _asking(self, look: AttentionTrace) -> str:
-        """The node whose attention was traced."""
+        """The node with the traced attention."""
         step = "self-attention" if look.kind == "self" else "cross-attention"
         name = f"{look.side}.blocks.{look.layer - 1}.{step}"
         return name if name in self.parts.nodes else "decoder.attention"
 
     def _rank(self, value: NodeStep) -> int:
-        """The row or column of a value in the weights of attention."""
+        """The index of a value in the attention weights."""
         name, step = value
         if name.startswith("encoder.") and name != "encoder.states":
             return self.parts.connections.order.reading(self.positions).index(step)
@@ -223,7 +223,7 @@ class _Unrolled:
         return step
 
     def _rows(self) -> tuple[GraphRow, ...]:
-        """The names of the rows: the encoder's on the left, the decoder's on the right."""
+        """The labels of the rows: the encoder's on the left, the decoder's on the right."""
         found = []
         for name, y in self.parts.heights.items():
             node = self.parts.nodes[name]
@@ -233,7 +233,7 @@ class _Unrolled:
         return tuple(found)
 
     def _gaps(self) -> tuple[tuple[float, float], ...]:
-        """The places where steps are left out."""
+        """The positions of omitted steps."""
         return tuple(
             (x, y)
             for name, y in self.parts.heights.items()
@@ -242,7 +242,7 @@ class _Unrolled:
 
 
 class _Columns:
-    """Where the steps of each side stand, from left to right."""
+    """The columns of the steps of each side, from left to right."""
 
     def __init__(self, graph: "_Unrolled") -> None:
         self.graph = graph
@@ -262,7 +262,7 @@ class _Columns:
         self.gaps = {side: _gaps(getattr(self, side)) for side in ("encoder", "decoder", "items")}
 
     def _seen(self, side: str) -> int | None:
-        """The step of a side that must be seen; a decoder may read the source itself."""
+        """The step of a side that must be shown; a decoder may read the source itself."""
         seen = self.graph.seen
         if seen is None:
             return None
@@ -271,7 +271,7 @@ class _Columns:
         return seen.step if seen.side == side else None
 
     def lane(self, name: str) -> str:
-        """Which columns a node's steps stand in."""
+        """The group of columns of a node's steps."""
         node = self.graph.parts.nodes[name]
         if node.once:
             return "single"
@@ -280,7 +280,7 @@ class _Columns:
         return "encoder" if name.startswith("encoder.") or self.graph.aligned else "decoder"
 
     def x(self, value: NodeStep) -> float | None:
-        """The column of a value; None where it is left out."""
+        """The column of a value; None if it is omitted."""
         name, step = value
         lane = self.lane(name)
         if lane == "single":
@@ -295,7 +295,7 @@ class _Columns:
         return columns.get(step)
 
     def _spread(self, width: float) -> dict[int, float]:
-        """The items of a source of which a front end made more or fewer positions."""
+        """The columns of a source's items when a front end changes the number of positions."""
         shown = _visible(list(range(self.graph.items)))
         room = max(width, 1.0)
         wide = max(shown.values(), default=0.0) + 1
@@ -303,7 +303,7 @@ class _Columns:
 
 
 def _visible(steps: list[int], seen: int | None = None) -> dict[int, float]:
-    """The columns of steps; of many, some are left out, and a column is left free for them."""
+    """The columns of the shown steps; omitted steps leave one column free."""
     if len(steps) <= FIRST + LAST + 1:
         return {step: float(x) for x, step in enumerate(steps)}
     shown = [*range(FIRST), *range(len(steps) - LAST, len(steps))]
@@ -321,7 +321,7 @@ def _visible(steps: list[int], seen: int | None = None) -> dict[int, float]:
 
 
 def _gaps(columns: Mapping[int, float]) -> list[float]:
-    """The places between steps that do not follow one another."""
+    """The positions between steps that are not consecutive."""
     found = sorted((x, step) for step, x in columns.items())
     return [
         (x + u) / 2

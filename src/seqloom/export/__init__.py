@@ -1,4 +1,4 @@
-"""Models for other runtimes, checked for equal output, and models from elsewhere."""
+"""Export models to other runtimes, verified for equal output, and import models."""
 
 from seqloom.export.agreement import Agreement
 from seqloom.export.ctranslate2 import export_ctranslate2, token_names

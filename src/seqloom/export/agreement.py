@@ -1,4 +1,4 @@
-"""How near a runtime comes to the model that it was given."""
+"""The agreement of an exported model with the original."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,11 @@ __all__ = ["Agreement", "log_probability_distance"]
 
 @dataclass(frozen=True)
 class Agreement:
-    """How near two runtimes of one model are."""
+    """The agreement of two runtimes on one model."""
 
     sentences: int
-    equal: int  # outputs that are the same text
-    max_difference: float  # largest difference of the log-probability of any token of any output
+    equal: int  # outputs with equal text
+    max_difference: float  # largest difference of a token's log-probability
 
     def __str__(self) -> str:
         return (
@@ -33,7 +33,7 @@ class Agreement:
 def log_probability_distance(
     model: TextPredictor, row: np.ndarray, ids: list[int], theirs: Sequence[float]
 ) -> float:
-    """The largest difference of the log-probability of any token of an output and its `<end>`."""
+    """The largest difference of log-probabilities over the tokens of an output and its `<end>`."""
     source = Source(torch.from_numpy(row.astype(np.int64))[None], torch.tensor([len(row)]))
     state = model.network.decoder.start(model.network.encoder.encode(source))
     target = torch.tensor([[*ids, END]])

@@ -1,4 +1,4 @@
-"""A Transformer as a CTranslate2 model directory, through that library's own specification.
+"""Export a Transformer as a CTranslate2 model directory, by that library's specification.
 
 DIR/  model.bin config.json *_vocabulary.json   what CTranslate2 reads
       source/ target/                           how text is cut into tokens, as in a run
@@ -44,9 +44,9 @@ what Seqloom's beam finds in nearly all cases.
 
 
 def export_ctranslate2(model: TextPredictor, output: Path) -> None:
-    """Write a Transformer as CTranslate2 reads it; ConfigError where that library has no such part.
+    """Write a Transformer in CTranslate2's format; ConfigError if that library lacks a part of it.
 
-    The directory must not be there, and appears when it is whole.
+    The directory must not exist; it is created atomically.
     """
     specification = _specification(model)
     with whole_directory(output) as folder:
@@ -57,7 +57,7 @@ def export_ctranslate2(model: TextPredictor, output: Path) -> None:
 
 
 def token_names(field: TextField) -> list[str]:
-    """A name for each id of a vocabulary, no two the same: as shown, with the id where needed."""
+    """A unique name for each id of a vocabulary: its display text, with the id where needed."""
     shown = field.tokens(range(field.size))
     counts = Counter(shown)
     return [
@@ -67,12 +67,12 @@ def token_names(field: TextField) -> list[str]:
 
 
 def source_names(model: TextPredictor) -> list[str]:
-    """The same for what a model reads, which must be text."""
+    """The names of the source's tokens; the source must be text."""
     return token_names(require_text_source(model, "ctranslate2"))
 
 
 def longest_output(model: TextPredictor) -> int:
-    """The most tokens that any source of the run may lead to, `<end>` included."""
+    """The most tokens of an output for any source of the run, including `<end>`."""
     options = model.config.search
     return max(1, int(_longest_source(model) * options.max_ratio)) + options.max_extra
 
@@ -90,7 +90,7 @@ def _longest_source(model: TextPredictor) -> int:
 
 
 def _specification(model: TextPredictor) -> Any:
-    """Weights, vocabularies and facts of a model, checked by CTranslate2 itself."""
+    """The model's specification with weights and vocabularies, validated by CTranslate2."""
     specification = transformer_specification(
         model.network, source=_longest_source(model), target=longest_output(model)
     )

@@ -1,4 +1,4 @@
-"""CTranslate2 as a runtime: what it is given, and whether it gives what the model gives."""
+"""The CTranslate2 runtime: export, and verification of the exported model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -38,7 +38,7 @@ class CTranslate2Runtime(Runtime):
 
 
 class CTranslate2Model:
-    """A directory that `export_ctranslate2` wrote, in use on token ids."""
+    """A directory written by `export_ctranslate2`, used on token ids."""
 
     def __init__(self, model: TextPredictor, folder: Path, **settings: Any) -> None:
         self._translator = library().Translator(str(folder), device="cpu", **settings)
@@ -55,9 +55,10 @@ class CTranslate2Model:
         batch: int = 0,
         patience: float = PATIENCE,
     ) -> list[list[int]]:
-        """The best output for each source that ends in `<end>`; its own ends in it where written.
+        """The best output for each source; sources end in `<end>`, and so do outputs that were
+        completed.
 
-        Batches have at most `batch` sources of like length; with 0 all are one.
+        Batches have at most `batch` sources of similar length; 0 means a single batch.
         """
         results = self._translator.translate_batch(
             self._sources(rows),
@@ -70,14 +71,14 @@ class CTranslate2Model:
             max_batch_size=batch,
             disable_unk=True,
             suppress_sequences=[[SPECIAL_SYMBOLS[EMPTY]], [SPECIAL_SYMBOLS[START]]],
-            return_end_token=True,  # counted in the length, as ours is
+            return_end_token=True,  # counted in the length, as in our search
         )
         return [[self._ids[name] for name in each.hypotheses[0]] for each in results]
 
     def log_probabilities(
         self, rows: Sequence[np.ndarray], outputs: Sequence[Sequence[int]]
     ) -> list[list[float]]:
-        """That of each token of given outputs, and of `<end>` after them."""
+        """The log-probability of each token of given outputs, and of `<end>` after them."""
         targets = [[self._target[token] for token in ids] for ids in outputs]
         scored = self._translator.score_batch(self._sources(rows), targets, max_input_length=0)
         return [each.log_probs for each in scored]
@@ -87,7 +88,9 @@ class CTranslate2Model:
 
 
 def compare(model: TextPredictor, folder: Path, rows: Sequence[np.ndarray]) -> Agreement:
-    """Decode sources by both, as the run is configured to, and score what the export gives."""
+    """Decode sources with both, as the run is configured, and score the exported model's
+    outputs.
+    """
     options = model.config.search
     beam, exported = (
         Beam(options.beam, Ranking.from_config(options)),

@@ -1,4 +1,4 @@
-"""Directories that appear when they are whole."""
+"""Directories that are created atomically."""
 
 import tempfile
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ ANOTHER = Remedy("remove it, free space, or choose another {}", Setting("output"
 
 @contextmanager
 def whole_directory(output: Path) -> Iterator[Path]:
-    """A folder to write into, which becomes `output` when the block ends without an error.
+    """A temporary folder that becomes `output` when the block ends without an error.
 
-    ConfigError where something is there already; RunError where it cannot be written.
+    ConfigError if the path exists; RunError if it cannot be written.
     """
     if output.exists():
         raise ConfigError("already there", place=output, remedy=ANOTHER)

@@ -1,4 +1,4 @@
-"""What every runtime for text asks of a model."""
+"""Checks common to all text runtimes."""
 
 from seqloom.errors import ConfigError
 from seqloom.fields import TextField, as_text_field
@@ -9,7 +9,9 @@ __all__ = ["no_counterpart", "require_text_source", "require_writer"]
 
 
 def no_counterpart(runtime: str, option: str, value: object, *, beside: str = "") -> ConfigError:
-    """The error for an option that a runtime has nothing like, perhaps because of another."""
+    """The error for an option without a counterpart in a runtime, possibly due to another
+    option.
+    """
     because = f" beside {beside}" if beside else ""
     return ConfigError(
         f"{option} = {value!r}{because} has no counterpart there",
@@ -19,7 +21,7 @@ def no_counterpart(runtime: str, option: str, value: object, *, beside: str = ""
 
 
 def require_writer(model: Predictor, runtime: str) -> TextPredictor:
-    """The model, where it writes text; ConfigError for any other."""
+    """The model if it outputs text; ConfigError for any other."""
     writer = model.as_text_predictor()
     if writer is None:
         raise ConfigError(
@@ -31,7 +33,7 @@ def require_writer(model: Predictor, runtime: str) -> TextPredictor:
 
 
 def require_text_source(model: TextPredictor, runtime: str) -> TextField:
-    """What a model reads, where that is text; ConfigError for any other."""
+    """The source field if it is text; ConfigError for any other."""
     field = as_text_field(model.source)
     if field is None or field.has_turns:
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""What every runtime that a model is exported to has to offer."""
+"""The interface of export runtimes."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
@@ -17,22 +17,22 @@ __all__ = ["Runtime", "require_library"]
 
 
 class Runtime(ABC):
-    """Writes a model for another program, and compares what both give.
+    """Writes a model for another runtime, and verifies its output.
 
     To add one, register its options with `RUNTIMES.options` and its class with `RUNTIMES.part`.
     """
 
     @abstractmethod
     def write(self, model: Predictor, output: Path) -> None:
-        """Write the directory whole or not at all; ConfigError with the option in the way."""
+        """Write the directory atomically; ConfigError names an unsupported option."""
 
     @abstractmethod
     def compare(self, model: Predictor, folder: Path, rows: Sequence[np.ndarray]) -> Agreement:
-        """How near what was written comes to the model, on encoded sources."""
+        """Compare the exported model with the original on encoded sources."""
 
 
 def require_library(name: str, *, runtime: str, extra: str) -> Any:
-    """A library or a module of it; ConfigError with the extra that brings it."""
+    """Import a library or a module of it; ConfigError names the extra to install."""
     try:
         return import_module(name)
     except ImportError:

@@ -1,4 +1,4 @@
-"""A Transformer's weights under the names of CTranslate2's specification (S5)."""
+"""A Transformer's weights by the names of CTranslate2's specification (S5)."""
 
 from typing import Any, TypeVar
 
@@ -29,18 +29,18 @@ POSITIONS = (
     HalvedSinusoids,
     LearnedPositions,
     NoPositions,
-)  # that are vectors to be added
+)  # encodings added as vectors
 
 
 def library(name: str = "ctranslate2") -> Any:
-    """CTranslate2, or a module of it; ConfigError where it is not installed."""
+    """Import CTranslate2 or a module of it; ConfigError if it is not installed."""
     return require_library(name, runtime="ctranslate2", extra="export")
 
 
 def transformer_specification(network: SequenceModel, *, source: int, target: int) -> Any:
-    """What CTranslate2 saves, for at most `source` and `target` positions.
+    """Build CTranslate2's specification, for at most `source` and `target` positions.
 
-    ConfigError where that library lacks one of the network's parts.
+    ConfigError if that library lacks a part of the network.
     """
     encoder = _require(network.encoder, TransformerEncoder, "an encoder of kind {}")
     decoder = _require(network.decoder, TransformerDecoder, "a decoder of kind {}")
@@ -76,7 +76,7 @@ def _decoder(decoder: TransformerDecoder, positions: int) -> Any:
 
 
 def _options(block: Block) -> dict[str, Any]:
-    """What the blocks of a stack have in common; head sizes only where they are unusual."""
+    """The common options of a stack's blocks; head sizes only if they are unusual."""
     sizes = _attention(block).sizes
     if sizes.key != sizes.value:
         raise _refusal(f"heads with keys of {sizes.key} and values of {sizes.value}")
@@ -110,9 +110,9 @@ def _attention(block: Block) -> SelfAttention:
 
 
 def _fill_embedding(spec: Any, table: Any, embed: PositionalEmbedding, positions: int) -> None:
-    """Token vectors with their factor, and explicit vectors for positions.
+    """Fill in embeddings with their scale, and explicit position encodings.
 
-    CTranslate2's own have all sines first and then all cosines, ours take turns (S5.3).
+    CTranslate2's own encodings have all sines first, then all cosines; ours alternate (S5.3).
     """
     vectors = _require(embed.embedding, Embedding, "one-hot token vectors")
     places: Any = embed.positions
@@ -143,7 +143,7 @@ def _fill_cross(spec: Any, cross: CrossAttention, norm: nn.Module) -> None:
 
 
 def _fill_network(spec: Any, network: nn.Sequential) -> None:
-    """The two-layer network; a gated one has its gate and its content apart."""
+    """Fill in the feed-forward network; a gated one has separate gate and content."""
     widen, narrow = _linears(network)
     _fill_linear(spec.linear_1, narrow.weight, narrow.bias)
     if not _is_gated(network):
@@ -160,7 +160,7 @@ def _linears(network: nn.Sequential) -> tuple[nn.Linear, nn.Linear]:
 
 
 def _is_gated(network: nn.Sequential) -> bool:
-    """Whether half of what the first layer gives is a gate for the other half."""
+    """Whether half of the first layer's output gates the other half."""
     widen, narrow = _linears(network)
     return widen.out_features == 2 * narrow.in_features
 
@@ -188,7 +188,7 @@ def _values(tensor: Tensor) -> np.ndarray:
 
 
 def _require(part: object, kind: type[Part], words: str) -> Part:
-    """A part of the one kind that CTranslate2 has; ConfigError for any other."""
+    """Check that a part has the one type that CTranslate2 supports; ConfigError otherwise."""
     if not isinstance(part, kind):
         raise _refusal(words.format(type(part).__name__))
     return part

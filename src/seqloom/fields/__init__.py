@@ -1,4 +1,4 @@
-"""Columns of data as arrays of numbers and back."""
+"""Fields: encode the cells of a column as arrays, and decode them."""
 
 from seqloom.config.columns import column_names
 from seqloom.fields.blanks import BlanksField, MarkedText

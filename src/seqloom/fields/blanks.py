@@ -1,4 +1,4 @@
-"""Blanks of a text: a target of the source's own tokens, and inputs in which some are marked."""
+"""Blanks: targets of the source's own tokens, and inputs with marked blanks."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,14 +22,12 @@ from seqloom.tokenizers.specials import BLANK, END, SPECIAL_SYMBOLS, FieldState
 
 __all__ = ["BlanksField", "MarkedText"]
 
-PLACEHOLDER = (
-    "\U00010600"  # in place of a marker while a text is cut: a letter that nobody can read
-)
+PLACEHOLDER = "\U00010600"  # stands for a blank during tokenization: a private-use character
 
 
 @COLUMNS.part("blanks")
 class BlanksField(PersistentField[BlanksConfig]):
-    """A cell is a text; its row has the source's tokens, which nothing closes."""
+    """A field of texts whose rows are the source's tokens, without `<end>`."""
 
     is_aligned: ClassVar[bool] = True
     takes_any_cell = True
@@ -53,7 +51,7 @@ class BlanksField(PersistentField[BlanksConfig]):
         return cls.from_source(config, text)
 
     def extend_target(self, cells: Sequence[str], *, source: Field) -> Self:
-        """The same blanks of texts that are cut as the source's are now."""
+        """The field for a source field that has been extended."""
         return self.learn_target(self.config, cells, source=source, seed=0)
 
     @classmethod
@@ -76,17 +74,17 @@ class BlanksField(PersistentField[BlanksConfig]):
 
     @classmethod
     def placeholder_items(cls, config: BlanksConfig) -> Symbols:
-        """Items of the kind that such a column has, before there is any data."""
+        """Items of this kind of column before any data is known."""
         return Symbols(8)
 
     @property
     def items(self) -> Symbols:
-        """Those of the source."""
+        """The source's items."""
         return self.text.items
 
     @cached_property
     def fillable(self) -> NDArray[np.bool_]:
-        """Which ids can stand in a blank: not the special ones, nor spacing between words."""
+        """A mask of ids that can fill a blank: no special symbols, no spacing between words."""
         words = self.text.config.unit != "character"
         found = np.zeros(self.text.size, np.bool_)
         for token in range(len(SPECIAL_SYMBOLS), len(found)):
@@ -95,7 +93,7 @@ class BlanksField(PersistentField[BlanksConfig]):
         return found
 
     def fault(self, cell: str) -> DataError | None:
-        """Every text can be cut."""
+        """None: every text is valid."""
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
@@ -111,11 +109,11 @@ class BlanksField(PersistentField[BlanksConfig]):
         return self.text.tokens(row)
 
     def facts(self) -> dict[str, Any]:
-        """What clients are told: what a blank stands for, and how it is marked."""
+        """Facts for clients: the unit of a blank and its marker."""
         return {**self.text.facts(), "marker": self.config.marker}
 
     def describe(self) -> str:
-        """What a blank stands for, and how it is marked."""
+        """The unit of a blank and its marker."""
         return f"blanks for one {self.text.config.unit} each, marked {self.config.marker}"
 
     def _state(self) -> FieldState:
@@ -125,10 +123,10 @@ class BlanksField(PersistentField[BlanksConfig]):
 
 
 class MarkedText:
-    """Texts with marked blanks, as a model reads them: a blank is one token, with the id `BLANK`.
+    """Encodes texts with marked blanks: a blank is one token, with the id `BLANK`.
 
-    A marker of equal characters may be drawn with any two or more of them. After a backslash it is
-    plain text.
+    A marker that repeats one character may have any two or more of it. After a backslash it is
+    literal.
     """
 
     is_absent = reads_files = truncates_left = False
@@ -144,7 +142,7 @@ class MarkedText:
         self._pattern = re.compile(rf"\\({mark})|{mark}")
 
     def fault(self, cell: str) -> DataError | None:
-        """An input without a blank, or with one that is not a token by itself."""
+        """The error of an input without a blank, or with one inside a token."""
         marks = sum(match[1] is None for match in self._pattern.finditer(cell))
         if not marks:
             return DataError(
@@ -161,7 +159,7 @@ class MarkedText:
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
-        """The ids of each text, closed."""
+        """The ids of each text, with `<end>`."""
         rows: list[Values] = []
         for ids in self._placeholder_field.encode_many(
             [self._insert_placeholders(cell) for cell in cells]
@@ -172,38 +170,40 @@ class MarkedText:
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest text that was learnt from."""
+        """Tokens of the longest training text."""
         return self.text.longest
 
     def unknown_share(self, row: Values) -> float:
-        """That of the text around the blanks, which are known."""
+        """The unknown share of the text around the blanks."""
         return self.text.unknown_share(np.where(row == BLANK, np.int32(self.text.size), row))
 
     def truncate(self, row: Values, most: int) -> Values:
-        """The first items of a row, `most` of them at most, and those that close it."""
+        """Truncate a row to `most` items, keeping its closing items."""
         return self.text.truncate(row, most)
 
     def split(self, cell: str, most: int) -> list[TextPiece]:
-        """Pieces of at most so many tokens, of whole sentences or else of whole words."""
+        """Split a text into pieces of at most so many tokens, at sentence or else word
+        boundaries.
+        """
         return pack_sentences(
             cell, most, length=lambda text: len(self.rows([text])[0]) - self.closing
         )
 
     def describe(self) -> str:
-        """The text, and how blanks are marked in it."""
+        """The field of the text, and the marker of blanks."""
         return f"{self.text.describe()}, with blanks marked {self.marker}"
 
     def plain_text(self, cell: str) -> str:
-        """The text as it was given."""
+        """The raw text."""
         return cell
 
     def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
-        """Where each item of a cell's row stands in it; a blank is its marker."""
+        """The offsets of each item in the raw text; a blank has those of its marker."""
         pieces: list[tuple[int, int]] = []
         place = 0
         for match in self._pattern.finditer(cell):
             before, length = match.start() - place, len(match.group())
-            plain = [(2, 1), (length - 2, length - 2)]  # a backslash and what it keeps
+            plain = [(2, 1), (length - 2, length - 2)]  # a backslash and the escaped marker
             pieces += [(before, before), *(plain if match[1] else [(length, 1)])]
             place = match.end()
         alignment = TextAlignment.of_pieces([*pieces, (len(cell) - place, len(cell) - place)])
@@ -211,7 +211,7 @@ class MarkedText:
         return [alignment.original(each) for each in found]
 
     def fill(self, cell: str, ids: Sequence[int]) -> str:
-        """The text as it was given, with the tokens of these ids in its first blanks."""
+        """Fill the first blanks of the raw text with the tokens of these ids."""
         tokens = map(self.text.decode, ([token] for token in ids))
         return self._pattern.sub(lambda mark: mark[1] or next(tokens, mark[0]), cell)
 
@@ -229,7 +229,7 @@ class MarkedText:
 
     @cached_property
     def _placeholder_field(self) -> TextField:
-        """The text's field with one symbol more, the blank."""
+        """The text field with one more symbol, the blank."""
         return self.text.extend([PLACEHOLDER] * self.text.config.min_count)
 
     @property

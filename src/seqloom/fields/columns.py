@@ -1,7 +1,7 @@
-"""Several columns of text as one sequence, each cut by its own unit (S1.1).
+"""Several columns of text as one sequence, each with its own unit (S1.1).
 
-A cell is a JSON list with a text for each column. Before each column but the first stands its
-separator. Columns that are cut alike share a vocabulary.
+A cell is a JSON list with a text for each column. Each column but the first is preceded by its
+separator. Columns with the same unit share a vocabulary.
 """
 
 import re
@@ -27,11 +27,11 @@ from seqloom.tokenizers.tokenizer import LearntTexts, TextObserver
 __all__ = ["ColumnsField"]
 
 FIRST = len(SPECIAL_SYMBOLS)  # the separator of the second column
-MARKS = re.compile(r"[;|,\s]+")  # that part features
+MARKS = re.compile(r"[;|,\s]+")  # separators of features
 
 
 class _Block(NamedTuple):
-    """Ids that follow each other: so many symbols of a unit, from one on."""
+    """A block of consecutive ids: the symbols of a unit."""
 
     unit: str
     start: int
@@ -40,7 +40,7 @@ class _Block(NamedTuple):
 
 @COLUMNS.part("columns")
 class ColumnsField(PersistentField[ColumnsConfig]):
-    """Texts in the order of their columns; it never changes once it is learnt."""
+    """A field of texts in the order of their columns; immutable once learnt."""
 
     is_text: ClassVar[bool] = True
     length_unit: ClassVar[str] = "tokens"
@@ -62,7 +62,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
 
     @classmethod
     def learn(cls, config: ColumnsConfig, cells: Iterable[str], *, seed: int) -> Self:
-        """Make a vocabulary for each unit from the columns that are cut into it."""
+        """Learn a vocabulary for each unit from its columns."""
         observer = TextObserver()
         texts = _texts_by_unit(config.units, observer.watch(cells))
         fields = {
@@ -75,7 +75,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         return cls(config, fields, blocks, longest)
 
     def extend(self, cells: Iterable[str]) -> Self:
-        """This field with further ids for what it does not know; the old ones stay."""
+        """Extend the vocabularies by unknown symbols; existing ids stay."""
         found = _texts_by_unit(self.config.units, cells)
         fields = {unit: field.extend(found[unit]) for unit, field in self._texts.items()}
         added = [
@@ -89,7 +89,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
 
     @classmethod
     def placeholder_items(cls, config: ColumnsConfig) -> Symbols:
-        """Items of the kind that such a column has, before there is any data."""
+        """Items of this kind of column before any data is known."""
         return Symbols(8 + len(config.units))
 
     @property
@@ -98,7 +98,9 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         return Symbols(self._first_symbol + sum(block.length for block in self._blocks))
 
     def fault(self, cell: str) -> DataError | None:
-        """Anything but a list with a text for each column, one of which is not blank."""
+        """The error of a cell that is not a list with a text for each column, one of them
+        nonblank.
+        """
         found, count = parse_list(cell), len(self.config.units)
         texts = found is not None and all(isinstance(each, str) for each in found)
         if not texts or found is None or len(found) != count:
@@ -108,7 +110,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
-        """The tokens of each column, a separator before each but the first, and `<end>`."""
+        """Encode the tokens of each column, with separators in between, and `<end>`."""
         columns = zip(*(_split_cell(cell) for cell in cells), strict=True)
         encoded = [
             self._encode(unit, column)
@@ -123,7 +125,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
 
     @property
     def longest(self) -> int:
-        """Tokens of the longest row that was learnt from; 0 where that is not known."""
+        """Tokens of the longest training row; 0 if unknown."""
         return self._longest
 
     def unknown_share(self, row: Values) -> float:
@@ -131,7 +133,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         return float((row[: len(row) - self.closing] == UNK).mean()) if len(row) > 1 else 0.0
 
     def truncate(self, row: Values, most: int) -> Values:
-        """A row of so many items at most: the longest columns lose their ends."""
+        """Truncate a row to so many items by cutting the ends of the longest columns."""
         excess = len(row) - self.closing - most
         if excess <= 0:
             return row
@@ -150,12 +152,13 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         return row[np.concatenate([*kept, closing]).astype(np.int64)]
 
     def plain_text(self, cell: str) -> str:
-        """The columns, a line break between two."""
+        """The columns joined by line breaks."""
         return "\n".join(_split_cell(cell))
 
     def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
-        """Where each item of a cell's row stands in its columns, a line break between two; each
-        separator is such a break."""
+        """The offsets of each item in the columns joined by line breaks; a separator has those of
+        its line break.
+        """
         found: list[Offsets] = []
         begin = 0
         for unit, text in zip(self.config.units, _split_cell(cell), strict=False):
@@ -170,7 +173,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         return [*found[:-1], (begin - 1, begin - 1)]
 
     def cell(self, row: Any) -> str:
-        """The cell of a row: a list with the text of each column."""
+        """Decode a row to a list with the text of each column."""
         parts = self._split_row(np.asarray(row))
         return join_turns(map(self._decode, self.config.units, parts))
 
@@ -179,11 +182,11 @@ class ColumnsField(PersistentField[ColumnsConfig]):
         return [self._names[token] for token in np.asarray(row).tolist()]
 
     def facts(self) -> dict[str, Any]:
-        """What clients are told: the units, and how many symbols there are."""
+        """Facts for clients: the units and the number of symbols."""
         return {**super().facts(), "units": list(self.config.units)}
 
     def describe(self) -> str:
-        """What each column is cut into, and how many symbols there are."""
+        """The unit of each column, and the number of symbols."""
         units = ", ".join(f"{unit}s" for unit in self.config.units)
         folding = [unit for unit, text in self._texts.items() if text.folds_capitals]
         folded = f", capitals of {' and '.join(folding)}s read as small letters" if folding else ""
@@ -191,7 +194,7 @@ class ColumnsField(PersistentField[ColumnsConfig]):
 
     @property
     def _separators(self) -> range:
-        """The id that stands before each column but the first."""
+        """The separator id of each column but the first."""
         return range(FIRST, FIRST + len(self.config.units) - 1)
 
     @property
@@ -270,7 +273,7 @@ def _distinct(units: Sequence[str]) -> list[str]:
 
 
 def _texts_by_unit(units: Sequence[str], cells: Iterable[str]) -> dict[str, list[str]]:
-    """The texts of each unit, those of features without the marks that part them."""
+    """The texts of each unit, with features separated by spaces."""
     texts: dict[str, list[str]] = {unit: [] for unit in units}
     for cell in cells:
         found = _split_cell(cell)
@@ -290,12 +293,12 @@ def _split_cell(cell: str) -> list[str]:
 
 
 def _prepare(unit: str, text: str) -> str:
-    """A text as its tokenizer takes it: features are set apart by spaces."""
+    """Prepare a text for its tokenizer: features are separated by spaces."""
     return MARKS.sub(" ", text).strip() if unit == "feature" else text
 
 
 def _preparation_alignment(text: str) -> TextAlignment:
-    """Where the characters of features that are set apart by spaces stand in their text."""
+    """The offsets of prepared features in their raw text."""
     pieces: list[tuple[int, int]] = []
     place = 0
     for match in MARKS.finditer(text):

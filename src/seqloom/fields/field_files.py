@@ -1,6 +1,6 @@
-"""A field by the kind of its column: learnt from cells, saved to files and loaded from them.
+"""Learn, save and load fields by the kind of their column.
 
-On disk it is one JSON file with a hash over everything, and perhaps a tokenizer's model.
+On disk a field is one JSON file with a hash over everything, and perhaps a tokenizer's model.
 """
 
 import hashlib
@@ -47,24 +47,28 @@ Kind = TypeVar("Kind", bound=ColumnOptions)
 
 
 class PersistentField(Generic[Kind]):
-    """A field that is what its configuration and a few saved facts say, and nothing else.
+    """Base class of fields, with defaults; its state is its configuration and a few facts.
 
-    A kind of column derives its field from this, and says where it differs from the usual.
+    A kind of column derives its field from this and overrides what differs.
     """
 
     config: Kind
-    closing = 0  # items at the end of every row that are not in its cell
-    truncates_left = False  # whether the oldest is left out where there is too much of a row
-    is_text: ClassVar[bool] = False  # whether a cell is text that is cut into tokens
-    is_aligned: ClassVar[bool] = False  # whether each token of the source has an item of it
-    is_absent: ClassVar[bool] = False  # whether there is no such column, and cells are empty
+    closing = 0  # closing items at the end of every row
+    truncates_left = False  # whether truncation drops items from the start
+    is_text: ClassVar[bool] = False  # whether a cell is tokenized text
+    is_aligned: ClassVar[bool] = False  # whether each source token has an item
+    is_absent: ClassVar[bool] = False  # whether the column does not exist and cells are empty
     reads_files: ClassVar[bool] = False  # whether cells name files
-    takes_uploads: ClassVar[bool] = False  # whether a file may be sent rather than named
+    takes_uploads: ClassVar[bool] = False  # whether files can be uploaded
     takes_lists: ClassVar[bool] = False  # whether a cell may be a list of numbers instead
-    takes_any_cell: bool = False  # whether no cell can have a fault
-    needs_all_cells: ClassVar[bool] = False  # whether a sample is not enough to learn it from
-    length_unit: ClassVar[str] = ""  # of what a row has a length; empty where all are alike
-    can_split: ClassVar[bool] = False  # whether a cell that is too long can be read in pieces
+    takes_any_cell: bool = False  # whether every cell is valid
+    needs_all_cells: ClassVar[bool] = (
+        False  # whether it must be learnt from all cells, not a sample
+    )
+    length_unit: ClassVar[str] = (
+        ""  # unit of a row's length; empty if all rows have the same length
+    )
+    can_split: ClassVar[bool] = False  # whether long cells can be read in pieces
 
     def __init__(self, config: Kind) -> None:
         """Use `learn` or `restore`."""
@@ -72,7 +76,7 @@ class PersistentField(Generic[Kind]):
 
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
-        """A new field from the cells of a column; the usual one learns nothing of them."""
+        """Learn a field from the cells of a column; by default nothing is learnt."""
         return cls(config)
 
     @classmethod
@@ -87,26 +91,26 @@ class PersistentField(Generic[Kind]):
 
     @classmethod
     def placeholder_items(cls, config: Kind) -> Items:
-        """Items of the kind that such a column has, before there is any data."""
+        """Items of this kind of column before any data is known."""
         return cls(config).items
 
     @property
     def items(self) -> Items:
-        """What a row is made of."""
+        """The items of a row."""
         raise NotImplementedError
 
     @property
     def as_target(self) -> Self:
-        """The same vocabulary as a target reads it, where both sides share one."""
+        """The field as a target, if both sides share a vocabulary."""
         return self
 
     @property
     def longest(self) -> int:
-        """Items of the longest cell that was learnt from; 0 where that is not known."""
+        """Items of the longest training cell; 0 if unknown."""
         return 0
 
     def unknown_share(self, row: Values) -> float:
-        """The share of a row's items that stand for something that was not learnt."""
+        """The share of a row's items that are unknown."""
         return 0.0
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
@@ -114,7 +118,7 @@ class PersistentField(Generic[Kind]):
         raise NotImplementedError
 
     def flat_rows(self, cells: Sequence[str]) -> FlatRows:
-        """The same one after the other."""
+        """Encode valid cells as one flat array with lengths."""
         return FlatRows.of(self.rows(cells))
 
     def plain_text(self, cell: str) -> str:
@@ -122,19 +126,19 @@ class PersistentField(Generic[Kind]):
         return cell
 
     def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
-        """Where each item of a cell's row stands in its text; none where items are not text."""
+        """The offsets of each item in the cell's text; empty if items are not text."""
         return []
 
     def decoded_offsets(self, row: Any) -> list[Offsets]:
-        """Where each item of a row stands in `cell(row)`; none where items are not text."""
+        """The offsets of each item in `cell(row)`; empty if items are not text."""
         return []
 
     def surfaces(self, cell: str) -> list[str]:
-        """The word that each item of a cell was read from; none where items are not words."""
+        """The word that each item of a cell was read from; empty if items are not words."""
         return []
 
     def unseen(self, cell: str) -> list[str]:
-        """Labels of a cell that the training data did not have, where a column holds labels."""
+        """Labels of a cell unseen in training; empty for other columns."""
         return []
 
     def tokens(self, row: Any) -> list[str]:
@@ -142,7 +146,7 @@ class PersistentField(Generic[Kind]):
         raise NotImplementedError
 
     def cell(self, row: Any) -> str:
-        """The cell of a row: its items with spaces between them."""
+        """Decode a row: its items joined by spaces."""
         return " ".join(self.tokens(row))
 
     def describe(self) -> str:
@@ -150,15 +154,15 @@ class PersistentField(Generic[Kind]):
         return f"a column of kind {self.config.kind}"
 
     def extend(self, cells: Sequence[str]) -> Self:
-        """This field with what it lacks of these cells, where it can grow."""
+        """Extend the field by what these cells add, if it can grow."""
         return self
 
     def extend_target(self, cells: Sequence[str], *, source: Field) -> Self:
-        """The same for a target, given its source as it has grown."""
+        """Extend a target's field, given the extended source."""
         return self.extend(cells)
 
     def facts(self) -> dict[str, Any]:
-        """What clients are told of the column, beside its kind."""
+        """Facts about the column for clients, besides its kind."""
         return self.items.facts()
 
     def read_upload(self, content: bytes, limits: UploadLimits) -> Values:
@@ -167,17 +171,17 @@ class PersistentField(Generic[Kind]):
 
     @property
     def fingerprint(self) -> str:
-        """Differs wherever two fields differ in what they make of a cell."""
+        """A hash that differs between fields that encode some cell differently."""
         return digest(self.config, self._state())
 
     def truncate(self, row: Values, most: int) -> Values:
-        """The first items of a row, `most` of them at most, and those that close it."""
+        """Truncate a row to `most` items, keeping its closing items."""
         if len(row) - self.closing <= most:
             return row
         return np.concatenate([row[:most], row[len(row) - self.closing :]])
 
     def split(self, cell: str, most: int) -> list[TextPiece]:
-        """The cell as it is, where it cannot be split."""
+        """Split a long cell; by default the cell is returned whole."""
         return [TextPiece(cell, "")]
 
     def save(self, directory: Path) -> None:
@@ -190,7 +194,7 @@ class PersistentField(Generic[Kind]):
 
 MISSING = object()
 
-# Options that earlier files do not have, with the values that leave their hashes as they are.
+# Options added since earlier releases, with the values that keep the hashes of old files.
 ADDED: dict[str, Any] = {
     "vocabulary": "", "specials": "all", "unknown": "unk", "one_boundary": False,
     "any_case": False,
@@ -198,7 +202,7 @@ ADDED: dict[str, Any] = {
 
 
 def digest(config: ColumnOptions, saved: FieldState) -> str:
-    """A hash of all that a field is."""
+    """A hash over the whole field."""
     return str(_with_digest(config, saved)["sha256"])
 
 
@@ -219,7 +223,7 @@ def write_field(directory: Path, config: ColumnOptions, saved: FieldState) -> No
 
 
 def read_facts(directory: Path) -> dict[str, Any]:
-    """The content of a field's JSON file; RunError where it is not one of this format."""
+    """Read a field's JSON file; RunError if it does not have this format."""
     path = directory / FACTS
     try:
         facts = json.loads(read_file(path))
@@ -235,7 +239,7 @@ def read_facts(directory: Path) -> dict[str, Any]:
 
 
 def read_file(path: Path) -> bytes:
-    """The content of an ordinary file of bounded size."""
+    """Read a regular file of bounded size."""
     try:
         status = path.stat()
         if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST_FILE:
@@ -252,15 +256,15 @@ def read_file(path: Path) -> bytes:
 
 
 def _with_digest(config: ColumnOptions, saved: FieldState) -> dict[str, Any]:
-    """What goes into the JSON file, with a hash over everything.
+    """The content of the JSON file, with a hash over everything.
 
-    The hash is over the words that values were first written in, so that none changes with them. A
-    kind that is not built in is recorded with its module.
+    The hash is over the original names of values, so that renaming them keeps it. A user-defined
+    kind is recorded with its module.
     """
     facts = {"format": FORMAT, "config": config.model_dump(mode="json"), **saved.facts}
     older = original_values({"target": facts["config"]})["target"]
     original = {**facts, "config": _without_added(older)}
-    if isinstance(text := facts.get("text"), dict):  # how the text of blanks is cut
+    if isinstance(text := facts.get("text"), dict):  # tokenization of the text of blanks
         original["text"] = _without_added(text)
     content = json.dumps(original, ensure_ascii=True, sort_keys=True).encode() + saved.model
     digest = {"sha256": hashlib.sha256(content).hexdigest()}
@@ -274,7 +278,7 @@ def _without_added(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def learn_field(config: ColumnOptions, cells: Iterable[str], *, seed: int) -> Field:
-    """A new field from the cells of a column; the same cells and seed give the same."""
+    """Learn a field from the cells of a column, deterministically by cells and seed."""
     field: Field = COLUMNS.parts[config.kind].learn(config, cells, seed=seed)
     return field
 
@@ -287,18 +291,18 @@ def learn_target(config: ColumnOptions, cells: Iterable[str], *, source: Field, 
 
 
 def placeholder_items(config: ColumnOptions) -> Items:
-    """Items of the kind that a column has, before there is any data."""
+    """Items of a kind of column before any data is known."""
     items: Items = COLUMNS.parts[config.kind].placeholder_items(config)
     return items
 
 
 def needs_all_cells(kind: str) -> bool:
-    """Whether a sample of a column's cells is not enough to learn its field from."""
+    """Whether the field must be learnt from all cells, not a sample."""
     return bool(COLUMNS.parts[kind].needs_all_cells)
 
 
 def load_field(directory: Path) -> Field:
-    """The field that was saved there; RunError where its files are not whole."""
+    """Load a saved field; RunError if its files are damaged."""
     facts = read_facts(directory)
     config = _options(facts, directory / FACTS)
     field: Field = COLUMNS.parts[config.kind].restore(config, facts, directory)
@@ -312,7 +316,7 @@ def load_field(directory: Path) -> Field:
 
 
 def _options(facts: Mapping[str, Any], place: Path) -> ColumnOptions:
-    """The options of a saved field, whichever release wrote it."""
+    """The options of a saved field, also of earlier releases."""
     table = rename_values({"target": facts.get("config")})["target"]
     kind = table.get("kind") if isinstance(table, Mapping) else None
     known = [options for family in (SOURCES, TARGETS) for name, options in family if name == kind]

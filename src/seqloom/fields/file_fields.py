@@ -1,4 +1,4 @@
-"""Columns whose cells name files, each of which is read once while it is in use."""
+"""Base of fields whose cells name files, with a cache of rows."""
 
 import os
 from collections import OrderedDict
@@ -14,23 +14,23 @@ from seqloom.fields.items import Items, Values
 
 __all__ = ["UPLOAD_NAME", "FileCache", "FileField"]
 
-UPLOAD_NAME = "the file"  # what errors call one that was sent rather than named
-CACHE_BYTES = 128 * 2**20  # bytes of rows that are remembered
+UPLOAD_NAME = "the file"  # the name of an upload in errors
+CACHE_BYTES = 128 * 2**20  # bytes of cached rows
 
 Kind = TypeVar("Kind", bound=ColumnOptions)
 
 
 class _CachedRow(NamedTuple):
-    """A row, and the state that its file was in."""
+    """A row, and the state of its file."""
 
     state: tuple[int, ...]
     row: Values
 
 
 class FileCache:
-    """The rows of the files that were asked for last, up to so many bytes; the last in any case.
+    """An LRU cache of file rows, up to so many bytes; the newest is always kept.
 
-    A file that has changed is read again; a folder has when its list of files has.
+    A changed file is read again; a folder counts as changed when its list of files has.
     """
 
     def __init__(self, read: Callable[[str], Values], most: int) -> None:
@@ -41,7 +41,7 @@ class FileCache:
         self._lock = Lock()
 
     def __call__(self, name: str) -> Values:
-        """The row of a file, as it is now."""
+        """The row of a file in its current state."""
         state = _file_state(name)
         with self._lock:
             seen = self._seen.get(name)
@@ -63,7 +63,7 @@ class FileCache:
 
 
 class FileField(PersistentField[Kind]):
-    """A field whose cells name files: it says how one is read, and where one cannot be, why."""
+    """Base class of fields whose cells name files."""
 
     reads_files: ClassVar[bool] = True
 
@@ -83,11 +83,11 @@ class FileField(PersistentField[Kind]):
 
     @classmethod
     def placeholder_items(cls, config: Kind) -> Items:
-        """Those that it has: nothing of a file's items depends on the data."""
+        """The field's items, which do not depend on the data."""
         return cls.learn(config, (), seed=0).items
 
     def fault(self, cell: str) -> DataError | None:
-        """A file that is not there, or that is not what the column holds."""
+        """The error of a missing file, or one of another kind."""
         try:
             self._recent(cell)
         except DataError as error:
@@ -99,12 +99,12 @@ class FileField(PersistentField[Kind]):
         return [self._recent(cell) for cell in cells]
 
     def _row(self, cell: str) -> Values:
-        """The items of a file; DataError where it has none."""
+        """Read a file; DataError if it has no items."""
         raise NotImplementedError
 
 
 def _file_state(name: str) -> tuple[int, ...] | None:
-    """What differs once a file has changed; None where there is no such file."""
+    """A value that changes with the file; None if there is no such file."""
     try:
         found = os.stat(name.strip())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""What the rows of a column are made of, as a model has to know it."""
+"""The kinds of items that rows are made of, as models need to know them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,33 +21,33 @@ __all__ = [
     "batch_dtype",
 ]
 
-PLACEHOLDER_STEPS = 50  # of a placeholder that may be of any length
+PLACEHOLDER_STEPS = 50  # length of a placeholder that may have any
 
 
 class ItemKind:
-    """What every kind of item tells a model about itself."""
+    """Base class of kinds of items."""
 
     dtype: ClassVar[type[np.generic]] = np.float32
     """Type of the numbers in an encoded row."""
 
     @property
     def closing(self) -> int:
-        """Items that end every row and are no part of its content."""
+        """The number of closing items of every row."""
         return 0
 
     @property
     def symbols(self) -> "Symbols | None":
-        """The items themselves, if they are symbols."""
+        """This kind, if its items are symbols; else None."""
         return None
 
     @property
     def series(self) -> "Series | None":
-        """The items themselves, if they are the steps of a series."""
+        """This kind, if its items are steps of a series; else None."""
         return None
 
     @property
     def pixels(self) -> "Pixels | None":
-        """The items themselves, if they are pictures."""
+        """This kind, if its items are pictures; else None."""
         return None
 
     @property
@@ -57,12 +57,12 @@ class ItemKind:
 
     @property
     def stored_dtype(self) -> "np.dtype[np.generic]":
-        """The smallest type that holds every number of a row, for files."""
+        """The smallest dtype for the numbers of a row in files."""
         return np.dtype(self.dtype)
 
     @property
     def stored_size(self) -> int:
-        """Numbers of an item in a file; 0 where it is an id alone."""
+        """Numbers per item in a file; 0 for a single id."""
         return self.item_size
 
     def facts(self) -> dict[str, Any]:
@@ -70,19 +70,20 @@ class ItemKind:
         return {"numbers": self.item_size}
 
     def placeholder(self, *, closing: int = 0) -> np.ndarray:
-        """An encoded row that stands for any other; `closing` of its items end the row."""
+        """A dummy encoded row with `closing` closing items."""
         raise NotImplementedError
 
     def draw(self, rows: int, length: int, random: np.random.Generator) -> np.ndarray:
-        """Rows of random items, none of which is padding."""
+        """Draw rows of random items, none of them padding."""
         raise NotImplementedError
 
 
 @dataclass(frozen=True)
 class Symbols(ItemKind):
-    """Each item is one of `count` symbols, given by its id; id 0 is padding.
+    """Items are symbols, given by their ids out of `count`; id 0 is padding.
 
-    A symbol that is spelt is a row: its own id, and the ids of `spelling` letters of `letters`.
+    With `spelling`, an item is a symbol's id followed by the ids of `spelling` characters out of
+    `letters`.
     """
 
     count: int
@@ -95,12 +96,12 @@ class Symbols(ItemKind):
 
     @property
     def closing(self) -> int:
-        """One, `<end>`, unless the vocabulary has no row for it."""
+        """One, for `<end>`, unless the vocabulary lacks it."""
         return int(not self.rows or self.rows[END] >= 0)
 
     @property
     def table_size(self) -> int:
-        """Rows of a table with a vector for each symbol."""
+        """The number of rows of an embedding table."""
         return max(self.rows) + 1 if self.rows else self.count
 
     @property
@@ -118,7 +119,7 @@ class Symbols(ItemKind):
 
     @property
     def stored_size(self) -> int:
-        """Ids of an item that is spelt; 0 where it is an id alone."""
+        """Ids per spelt item; 0 for a single id."""
         return self.item_size if self.spelling else 0
 
     def facts(self) -> dict[str, Any]:
@@ -136,7 +137,7 @@ class Symbols(ItemKind):
 
 @dataclass(frozen=True)
 class Numbers(ItemKind):
-    """Each item is a row of `count` numbers; a target that is missing is not a number."""
+    """Items are rows of `count` numbers; a missing target is NaN."""
 
     count: int
 
@@ -153,15 +154,15 @@ class Numbers(ItemKind):
 
 @dataclass(frozen=True)
 class Series(Numbers):
-    """Numbers at each of so many steps of time.
+    """Items are time steps with `count` numbers each.
 
-    Of a source, the last `known` numbers of a step are those of the step a horizon later.
+    In a source, the last `known` numbers of a step are covariates of the step one horizon later.
     """
 
     steps: int
     known: int = 0
-    quantiles: tuple[float, ...] = ()  # that a forecast gives beside the mean
-    forced: float = 1.0  # share of the training in which true values are fed back
+    quantiles: tuple[float, ...] = ()  # quantiles of a forecast
+    forced: float = 1.0  # share of training batches with teacher forcing
 
     @property
     def series(self) -> "Series":
@@ -173,9 +174,9 @@ class Series(Numbers):
 
 @dataclass(frozen=True)
 class Pixels(ItemKind):
-    """Each item is a picture: so many channels of rows of pixels, each from 0 to 255.
+    """Items are pictures: channels, rows and columns of pixels from 0 to 255.
 
-    A row has `frames` of them at most: one, unless it is a video.
+    A row has at most `frames` of them: one, unless it is a video.
     """
 
     channels: int
@@ -213,14 +214,14 @@ Values = NDArray[np.int32] | NDArray[np.float32] | NDArray[np.uint8]
 
 
 class FlatRows(NamedTuple):
-    """The items of several rows one after the other, and how many each row has."""
+    """The items of several rows in one flat array, with the length of each row."""
 
     values: Values
     lengths: NDArray[np.int64]
 
     @classmethod
     def of(cls, rows: Sequence[Values]) -> "FlatRows":
-        """The same items as these rows, which are perhaps none."""
+        """Flatten rows, of which there may be none."""
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         values: Any = np.concatenate(rows) if rows else np.zeros(0, np.int32)
         return cls(values, lengths)
@@ -251,5 +252,5 @@ class FlatRows(NamedTuple):
 
 
 def batch_dtype(kind: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that values of this one have in a batch: ids the largest, all else the same."""
+    """The dtype of values in a batch: int64 for ids, otherwise unchanged."""
     return kind if kind in (np.float32, np.uint8) else np.dtype(np.int64)

@@ -20,13 +20,13 @@ __all__ = ["LabelField", "TagsField"]
 
 MOST_LABELS = 100_000
 MOST_LISTED = 5  # labels in a message
-UNSEEN = "<unseen>"  # any label that the training data did not have
+UNSEEN = "<unseen>"  # the id of labels unseen in training
 
 Kind = TypeVar("Kind", LabelConfig, TagsConfig)
 
 
 class _LabelVocabularyField(PersistentField[Kind]):
-    """Labels by their ids, which begin after that of padding."""
+    """A vocabulary of labels, whose ids begin after padding."""
 
     def __init__(self, config: Kind, labels: Sequence[str]) -> None:
         """Use `learn` or `restore`."""
@@ -36,7 +36,7 @@ class _LabelVocabularyField(PersistentField[Kind]):
 
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
-        """Every label of the cells, in the order of the alphabet; a stream of cells is not kept."""
+        """Learn all labels of a stream of cells, in alphabetical order."""
         if listed := getattr(config, "vocabulary", ""):
             return cls(config, read_vocabulary(listed))
         labels: set[str] = set()
@@ -77,7 +77,7 @@ class _LabelVocabularyField(PersistentField[Kind]):
         )
 
     def fault(self, cell: str) -> DataError | None:
-        """A label that was not in the training data, with those that were."""
+        """The error of a label unseen in training, naming known ones."""
         if not (unseen := self.unseen(cell)):
             return None
         strange = unseen[0]
@@ -88,12 +88,11 @@ class _LabelVocabularyField(PersistentField[Kind]):
         return DataError(problem, remedy=cure)
 
     def unseen(self, cell: str) -> list[str]:
-        """The labels of a cell that were not in the training data."""
+        """The labels of a cell unseen in training."""
         return [label for label in self._split(cell) if label not in self._ids]
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
-        """The ids of each cell's labels; one that is unseen counts as padding, and so not at all in
-        a loss."""
+        """The ids of each cell's labels; unseen ones become padding, which a loss ignores."""
         return [
             np.array([self._ids.get(label, EMPTY) for label in self._split(cell)], dtype=np.int32)
             for cell in cells
@@ -105,15 +104,15 @@ class _LabelVocabularyField(PersistentField[Kind]):
         return [names[number] for number in row]
 
     def cell(self, row: Any) -> str:
-        """The labels with spaces between them."""
+        """The labels joined by spaces."""
         return " ".join(self.tokens(row))
 
     def facts(self) -> dict[str, Any]:
-        """What clients are told: how many symbols there are, and the labels themselves."""
+        """Facts for clients: the number of symbols, and the labels."""
         return {**super().facts(), "labels": self.labels}
 
     def describe(self) -> str:
-        """How many labels there are."""
+        """The number of labels."""
         return f"{self.config.kind.rstrip('s')}s, {len(self.labels):,} different"
 
     def _state(self) -> FieldState:
@@ -126,7 +125,7 @@ class _LabelVocabularyField(PersistentField[Kind]):
 
 @COLUMNS.part("label")
 class LabelField(_LabelVocabularyField[LabelConfig]):
-    """A cell is one label; white space around it does not count."""
+    """A field of one label per cell, stripped of white space."""
 
     needs_all_cells: ClassVar[bool] = True
 
@@ -137,7 +136,7 @@ class LabelField(_LabelVocabularyField[LabelConfig]):
 
 @COLUMNS.part("tags")
 class TagsField(_LabelVocabularyField[TagsConfig]):
-    """A cell is a list of tags set apart by spaces, one for each token of the source."""
+    """A field of space-separated tags, one for each token of the source."""
 
     needs_all_cells: ClassVar[bool] = True
     is_aligned: ClassVar[bool] = True

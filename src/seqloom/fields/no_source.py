@@ -1,4 +1,4 @@
-"""No column at all: what a language model reads before it writes (S1.2)."""
+"""The absent source of a language model (S1.2)."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ __all__ = ["NoField"]
 
 @COLUMNS.part("none")
 class NoField(PersistentField[NoColumnConfig]):
-    """Every cell is empty, and its row is `<end>` alone."""
+    """A field of empty cells, whose rows are `<end>` alone."""
 
     is_absent: ClassVar[bool] = True
     takes_any_cell = True
@@ -48,7 +48,7 @@ class NoField(PersistentField[NoColumnConfig]):
         return Symbols(len(SPECIAL_SYMBOLS))
 
     def fault(self, cell: str) -> DataError | None:
-        """Nothing can be wrong with nothing."""
+        """None: every cell is empty."""
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:

@@ -1,4 +1,4 @@
-"""Columns of numbers, learnt in units of their spread around their mean."""
+"""Standardized columns of numbers."""
 
 import json
 import math
@@ -27,7 +27,7 @@ __all__ = [
     "write_numbers",
 ]
 
-ROUNDING = 1e-9  # of its mean, up to which a number that is constant may seem to vary
+ROUNDING = 1e-9  # relative rounding error up to which a number counts as constant
 FINITE = "write finite numbers"
 DECIMAL_POINT = f"{FINITE}, with a decimal point and no thousands separators"
 
@@ -36,10 +36,10 @@ Table = NDArray[np.float64]
 
 
 class _NumericField(PersistentField[Kind]):
-    """One item a cell: its numbers, less their mean, in units of their standard deviation."""
+    """Base of fields with one item per cell: its standardized numbers."""
 
-    most: ClassVar[int]  # numbers of a cell
-    cure: ClassVar[str]  # for a cell that cannot be read
+    most: ClassVar[int]  # numbers per cell
+    cure: ClassVar[str]  # remedy for an invalid cell
 
     def __init__(
         self, config: Kind, mean: NDArray[np.float64], spread: NDArray[np.float64]
@@ -51,7 +51,7 @@ class _NumericField(PersistentField[Kind]):
 
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
-        """The mean and the standard deviation of each number; where it is constant, 1."""
+        """Learn the mean and the standard deviation (1 if constant) of each number."""
         read = [numbers for cell in cells if (numbers := cls._read(cell)) is not None]
         if not read or len(read[0]) > cls.most:
             amount = f"one to {_amount(cls.most)}" if cls.most > 1 else _amount(1)
@@ -76,7 +76,7 @@ class _NumericField(PersistentField[Kind]):
         return Numbers(len(self.mean))
 
     def fault(self, cell: str) -> DataError | None:
-        """A cell that is not so many finite numbers."""
+        """The error of a cell that is not so many finite numbers."""
         numbers, size = self._read(cell), len(self.mean)
         if numbers is None:
             return _not_numbers(cell, size, self.cure)
@@ -93,19 +93,19 @@ class _NumericField(PersistentField[Kind]):
         return list(self._scale(numbers.reshape(-1, 1, len(self.mean))))
 
     def tokens(self, row: Any) -> list[str]:
-        """The numbers of each item in their own units."""
+        """The unscaled numbers of each item."""
         return [write_numbers(each) for each in self.unscale(np.asarray(row))]
 
     def cell(self, row: Any) -> str:
-        """The numbers of its only item."""
+        """The unscaled numbers of the only item."""
         return self.tokens(row)[0]
 
     def unscale(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
-        """The numbers themselves."""
+        """Undo the standardization."""
         return np.asarray(values * self.spread + self.mean, np.float64)
 
     def describe(self) -> str:
-        """How many numbers a cell has, and of what size."""
+        """The number of numbers in a cell, and their scale."""
         low, high = self.mean - self.spread, self.mean + self.spread
         size = len(self.mean)
         usual = f", mostly from {low[0]:.4g} to {high[0]:.4g}" if size == 1 else f" of {size:,}"
@@ -119,13 +119,13 @@ class _NumericField(PersistentField[Kind]):
 
     @staticmethod
     def _read(cell: str) -> list[float] | None:
-        """The numbers of a cell; None where it cannot be read."""
+        """Parse a cell; None if it is invalid."""
         raise NotImplementedError
 
 
 @COLUMNS.part("number")
 class NumberField(_NumericField[NumberConfig]):
-    """A cell is one number, with a decimal point and no thousands separators."""
+    """A field of one number per cell, with a decimal point and no thousands separators."""
 
     most = 1
     cure = DECIMAL_POINT
@@ -138,7 +138,7 @@ class NumberField(_NumericField[NumberConfig]):
 
 @COLUMNS.part("vector")
 class VectorField(_NumericField[VectorConfig]):
-    """A cell is a row of numbers, set apart by spaces or commas, or a JSON array."""
+    """A field of vectors: numbers separated by spaces or commas, or a JSON array."""
 
     most = 65_536
     cure = FINITE
@@ -149,16 +149,16 @@ class VectorField(_NumericField[VectorConfig]):
 
 
 def scales(table: Table) -> tuple[Table, Table]:
-    """The mean and the standard deviation of each column, whose missing numbers do not count.
+    """The mean and the standard deviation of each column, ignoring missing numbers.
 
-    The deviation is 1 where a column is constant up to rounding.
+    The deviation is 1 if a column is constant up to rounding.
     """
     mean, spread = np.nanmean(table, axis=0), np.nanstd(table, axis=0)
     return mean, np.where(spread > ROUNDING * np.abs(mean), spread, 1.0)
 
 
 def restore_scales(facts: Mapping[str, Any], directory: Path, *, most: int) -> tuple[Table, Table]:
-    """Saved means and deviations of up to so many numbers; RunError where they are damaged."""
+    """Restore saved means and deviations of up to so many numbers; RunError if they are damaged."""
     try:
         mean, spread = (np.array(facts[name], np.float64) for name in ("mean", "spread"))
         sound = mean.shape == spread.shape and mean.ndim == 1 and 0 < len(mean) <= most
@@ -173,12 +173,12 @@ def restore_scales(facts: Mapping[str, Any], directory: Path, *, most: int) -> t
 
 
 def write_numbers(numbers: NDArray[np.floating]) -> str:
-    """Numbers as a cell, to six digits."""
+    """Format numbers as a cell, to six digits."""
     return " ".join(f"{number:.6g}" for number in numbers)
 
 
 def parse_numbers(cell: str) -> list[float] | None:
-    """The finite numbers of a cell; None where something else is in it."""
+    """Parse the finite numbers of a cell; None if it has anything else."""
     text = cell.strip()
     try:
         found = json.loads(text) if text.startswith("[") else text.replace(",", " ").split()
@@ -189,7 +189,7 @@ def parse_numbers(cell: str) -> list[float] | None:
 
 
 def read_number(cell: str) -> float:
-    """The number of a cell that a NumberField can take; DataError for any other cell."""
+    """Parse a cell of a NumberField; DataError if it is invalid."""
     number = _parse_number(cell)
     if number is None:
         raise _not_numbers(cell, 1, DECIMAL_POINT)
@@ -197,7 +197,7 @@ def read_number(cell: str) -> float:
 
 
 def _parse_number(cell: str) -> float | None:
-    """The finite number that a cell is; None where it is anything else, such as `3,14` or `[5]`."""
+    """Parse a finite number; None for anything else, such as `3,14` or `[5]`."""
     try:
         number = float(cell)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A column of pictures, each brought to one size (S3.4)."""
+"""A column of pictures, scaled to one size (S3.4)."""
 
 from io import BytesIO
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ __all__ = ["PictureField"]
 
 @COLUMNS.part("picture")
 class PictureField(FileField[PictureConfig]):
-    """A cell is the name of a picture file; its row is one item."""
+    """A field of picture files; a row is one item."""
 
     takes_uploads: ClassVar[bool] = True
 
@@ -24,16 +24,16 @@ class PictureField(FileField[PictureConfig]):
         return Pixels(3 if self.config.colour else 1, self.config.height, self.config.width)
 
     def read_upload(self, content: bytes, limits: UploadLimits) -> Values:
-        """The row of a file's content; DataError where it is no picture or has more pixels."""
+        """Encode an upload; DataError if it is not a picture or has too many pixels."""
         file = PictureFile(BytesIO(content), UPLOAD_NAME, limits.pixels, UPLOAD_FORMATS)
         return read_picture(file, self.items)[None]
 
     def facts(self) -> dict[str, Any]:
-        """What clients are told: the size that pictures are brought to."""
+        """Facts for clients: the size of pictures."""
         return {"height": self.config.height, "width": self.config.width}
 
     def cell(self, row: Any) -> str:
-        """What stands for a picture where only text can be shown."""
+        """A placeholder text for a picture."""
         return f"<picture of {self.config.width} × {self.config.height}>"
 
     def tokens(self, row: Any) -> list[str]:
@@ -41,7 +41,7 @@ class PictureField(FileField[PictureConfig]):
         return [self.cell(row)]
 
     def describe(self) -> str:
-        """The size of every picture."""
+        """The size of pictures."""
         kind = "colour" if self.config.colour else "grey"
         return f"{kind} pictures of {self.config.width} × {self.config.height}"
 

@@ -1,4 +1,4 @@
-"""The interface of every kind of column."""
+"""The interface of fields."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -49,11 +49,12 @@ class Readable(Protocol):
         """Encode valid cells, each with its closing items."""
 
     def plain_text(self, cell: str) -> str:
-        """The text of a cell that offsets point into: several texts are lines of it."""
+        """The text of a cell into which offsets point; several texts are its lines."""
 
     def offsets(self, cell: str, row: Values | None = None) -> list[Offsets]:
-        """Where each item of a cell's row stands in its text; none where items are not text.
-        Whoever has the row gives it, so that the cell need not be cut again."""
+        """The offsets of each item in the cell's text; empty if items are not text. Passing the row
+        saves tokenizing again.
+        """
 
     def tokens(self, row: Any) -> list[str]:
         """A readable form of each item of a row, for tables and the axes of pictures."""
@@ -67,15 +68,16 @@ class Readable(Protocol):
 
     @property
     def length_unit(self) -> str:
-        """The unit of a row's length; empty where all rows have the same length."""
+        """The unit of a row's length; empty if all rows have the same length."""
 
     @property
     def can_split(self) -> bool:
-        """Whether a cell that is too long can be read in pieces."""
+        """Whether long cells can be read in pieces."""
 
     def split(self, cell: str, most: int) -> list[TextPiece]:
-        """Pieces of a cell of at most so many items each, cut at ends of sentences or else of
-        words, where cells can be split."""
+        """Split a cell into pieces of at most so many items, at sentence or else word boundaries,
+        if cells can be split.
+        """
 
     def describe(self) -> str:
         """The field in a few words."""
@@ -83,27 +85,27 @@ class Readable(Protocol):
 
 @runtime_checkable
 class Field(Readable, Protocol):
-    """A column between cells, which are text, and arrays of numbers."""
+    """Encodes the cells of a column, which are text, as arrays, and decodes them."""
 
     @property
     def config(self) -> ColumnConfig:
-        """What the column holds."""
+        """The options of the column."""
 
     @property
     def items(self) -> Items:
-        """What a row is made of."""
+        """The items of a row."""
 
     @property
     def is_text(self) -> bool:
-        """Whether a cell is text that is cut into tokens."""
+        """Whether a cell is tokenized text."""
 
     @property
     def is_aligned(self) -> bool:
-        """Whether each token of the source has an item of it."""
+        """Whether each source token has an item."""
 
     @property
     def takes_uploads(self) -> bool:
-        """Whether a file may be sent rather than named."""
+        """Whether files can be uploaded."""
 
     @property
     def takes_lists(self) -> bool:
@@ -111,11 +113,11 @@ class Field(Readable, Protocol):
 
     @property
     def takes_any_cell(self) -> bool:
-        """Whether no cell can have a fault."""
+        """Whether every cell is valid."""
 
     @property
     def needs_all_cells(self) -> bool:
-        """Whether a sample of the cells is not enough to learn it from."""
+        """Whether it must be learnt from all cells, not a sample."""
 
     @property
     def fingerprint(self) -> str:
@@ -123,34 +125,34 @@ class Field(Readable, Protocol):
 
     @property
     def as_target(self) -> "Field":
-        """The same vocabulary as a target reads it, where both sides share one."""
+        """The field as a target, if both sides share a vocabulary."""
 
     def flat_rows(self, cells: Sequence[str]) -> FlatRows:
-        """`rows` one after the other, which is faster for thousands of cells."""
+        """`rows` as one flat array, which is faster for thousands of cells."""
 
     def cell(self, row: Any) -> str:
         """Decode a row into its cell, without the closing items."""
 
     def decoded_offsets(self, row: Any) -> list[Offsets]:
-        """Where each item of a row stands in `cell(row)`; none where items are not text."""
+        """The offsets of each item in `cell(row)`; empty if items are not text."""
 
     def surfaces(self, cell: str) -> list[str]:
-        """The word that each item of a cell was read from; none where items are not words."""
+        """The word that each item of a cell was read from; empty if items are not words."""
 
     def unseen(self, cell: str) -> list[str]:
-        """Labels of a cell that the training data did not have, where a column holds labels."""
+        """Labels of a cell unseen in training; empty for other columns."""
 
     def extend(self, cells: Sequence[str]) -> "Field":
-        """This field with the symbols that these cells add, if it can grow."""
+        """Extend the field by the symbols that these cells add, if it can grow."""
 
     def extend_target(self, cells: Sequence[str], *, source: "Field") -> "Field":
-        """The same for a target, given its source as it has grown."""
+        """Extend a target's field, given the extended source."""
 
     def facts(self) -> dict[str, Any]:
-        """Properties of the column for clients, beside its kind."""
+        """Facts about the column for clients, besides its kind."""
 
     def read_upload(self, content: bytes, limits: UploadLimits) -> Values:
-        """The row of a file's content; DataError where it cannot be read or exceeds a limit."""
+        """Encode an upload; DataError if it cannot be read or exceeds a limit."""
 
     def save(self, directory: Path) -> None:
         """Write the field's files into a directory, which is made if it is not there."""

@@ -1,4 +1,4 @@
-"""Further forms of training rows: the same text in capitals, in title case or in small letters."""
+"""Data augmentation: copies of training rows in upper, title or lower case."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -10,8 +10,8 @@ from seqloom.randomness import key
 
 __all__ = ["Recasing", "title_case"]
 
-WHOLE = 2**63  # what `key` is below
-CAPITALS, TITLES = 0.5, 0.75  # of the copies, up to these shares; the others are in small letters
+WHOLE = 2**63  # exclusive bound of `key`
+CAPITALS, TITLES = 0.5, 0.75  # cumulative shares of upper and title case; the others are lower case
 
 
 def title_case(text: str) -> str:
@@ -21,10 +21,10 @@ def title_case(text: str) -> str:
 
 @dataclass(frozen=True)
 class Recasing:
-    """Draws the rows that are learnt once more in another case, a function of seed and text.
+    """Draws rows to copy in another case, as a function of seed and text.
 
-    Of a row in capitals the target is in capitals too if it is written in parts of words and has
-    a capital itself; all other targets stay as they are.
+    The target of a row in upper case is put in upper case too if it is written in subwords and has
+    a capital; all other targets are unchanged.
     """
 
     source: ColumnOptions
@@ -34,11 +34,11 @@ class Recasing:
 
     @classmethod
     def from_config(cls, config: Config) -> "Recasing":
-        """What the options of a run ask for."""
+        """Build it from a run's options."""
         return cls(config.source, config.target, config.data.recased, config.seed)
 
     def copy(self, source: str, target: str) -> tuple[str, str] | None:
-        """The other form of a row, if it is drawn and differs."""
+        """The recased copy of a row, if it is drawn and differs."""
         if not self.share:
             return None
         place = key(self.seed, "case", source) / WHOLE / self.share
@@ -52,7 +52,7 @@ class Recasing:
         return changed, self.target.recase_target(target, str.upper) if follows else target
 
     def copies(self, rows: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-        """The other forms of all rows that are drawn."""
+        """The recased copies of all rows drawn."""
         for source, target in rows:
             if (found := self.copy(source, target)) is not None:
                 yield found

@@ -1,7 +1,7 @@
-"""Sentences of a text and the spaces between them, by the rules of Unicode (UAX 29).
+"""Sentence segmentation by the rules of Unicode (UAX 29).
 
-ICU finds the boundaries, with its lists of abbreviations for the languages that have one. Whatever
-is done with the pieces, text and spaces joined again are the text.
+ICU finds the boundaries, with its lists of abbreviations for the languages that have one. Pieces
+and spaces joined give the text again.
 """
 
 import re
@@ -41,10 +41,10 @@ def split_sentences(
     shape: str | None = None,
     abbreviations: Collection[str] = ABBREVIATIONS,
 ) -> list[TextPiece]:
-    """The sentences of a text; each line break ends one too.
+    """Split a text into sentences; line breaks end sentences too.
 
-    `shape` is a text of the same length that is looked at in its place, such as one with letters
-    where the text has stand-ins. A sentence does not end with one of the abbreviations.
+    `shape` is a text of the same length to segment in its place, such as one with letters for
+    placeholders. A sentence does not end with one of the abbreviations.
     """
     from icu4py.breakers import SentenceBreaker
 
@@ -106,7 +106,7 @@ def pack_sentences(text: str, limit: int, *, length: Callable[[str], int] = len)
 
 
 def _fitting_parts(text: str, limit: int, length: Callable[[str], int]) -> Iterator[TextPiece]:
-    """The sentences of a text, and parts of those that are longer than the limit."""
+    """Split a text into sentences, and those longer than the limit into parts."""
     for sentence in split_sentences(text):
         if length(sentence.text) <= limit:
             yield sentence
@@ -117,12 +117,12 @@ def _fitting_parts(text: str, limit: int, length: Callable[[str], int]) -> Itera
 
 
 def join_pieces(pieces: Collection[TextPiece]) -> str:
-    """The text that pieces come from."""
+    """Join pieces to their text."""
     return "".join(piece.text + piece.space for piece in pieces)
 
 
 def _longest(text: str, start: int, end: int, fits: Callable[[str], bool]) -> int:
-    """The largest cut after the first character such that the piece before it fits."""
+    """The largest cut such that the piece before it fits; at least one character."""
     low, high = start + 1, end
     while low < high:
         middle = (low + high + 1) // 2
@@ -143,7 +143,7 @@ def _is_abbreviated(text: str, abbreviations: Collection[str]) -> bool:
 
 
 def _move_spaces(pieces: list[str]) -> Iterator[TextPiece]:
-    """The pieces with the spaces around each apart; those at the very start follow nothing."""
+    """Move leading spaces of pieces to the end of the previous one."""
     for piece in pieces:
         text = piece.strip()
         at = len(piece) - len(piece.lstrip()) if text else 0

@@ -1,4 +1,4 @@
-"""Columns of numbers over time: what is read, and what is forecast (S1.2)."""
+"""Time series: the input window and the forecast (S1.2)."""
 
 import base64
 import binascii
@@ -24,21 +24,23 @@ Table = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SeriesBaseline:
-    """What simple forecasts know of the rows that were learnt from."""
+    """Parameters of baseline forecasts, from the training rows."""
 
-    season: int  # steps after which the series repeats; 1 where it does not
-    linear: NDArray[np.float32]  # (window, horizon): a window less its last value to the forecast
+    season: int  # season in steps; 1 without one
+    linear: NDArray[
+        np.float32
+    ]  # (window, horizon): a linear map from a window minus its last value to the forecast
     naive_error: tuple[float, ...] = ()  # (C,) standardised: mean |row − row a season before|
 
     @property
     def naive_period(self) -> int:
-        """Steps that the naive forecast repeats: a season, or as much of one as a window holds."""
+        """The period of the naive forecast: a season, or as much of one as a window holds."""
         return min(self.season, len(self.linear))
 
 
 @COLUMNS.part("series")
 class SeriesField(PersistentField[SeriesConfig]):
-    """A step is a number from each column, less its mean, in units of its standard deviation."""
+    """A field of time steps with a standardized number from each column."""
 
     def __init__(
         self,
@@ -47,7 +49,7 @@ class SeriesField(PersistentField[SeriesConfig]):
         scale: tuple[Table, Table],
         past: SeriesBaseline | None = None,
     ) -> None:
-        """Use `of_rows` or `restore`; the past belongs to what is forecast."""
+        """Use `from_rows` or `restore`; `past` is the baseline of a target."""
         self.config = config
         self.names = tuple(names)
         self.mean, self.spread = scale
@@ -55,7 +57,7 @@ class SeriesField(PersistentField[SeriesConfig]):
 
     @classmethod
     def from_rows(cls, config: SeriesConfig, names: Sequence[str], rows: Table) -> Self:
-        """The mean and the standard deviation of each column; where it is constant, 1."""
+        """Compute the mean and the standard deviation (1 if constant) of each column."""
         return cls(config, names, scales(rows))
 
     @classmethod
@@ -90,7 +92,7 @@ class SeriesField(PersistentField[SeriesConfig]):
 
     @property
     def items(self) -> Series:
-        """As many numbers as there are columns, at each step."""
+        """Time steps with a number for each column."""
         config = self.config
         return Series(
             len(self.names),
@@ -101,11 +103,11 @@ class SeriesField(PersistentField[SeriesConfig]):
         )
 
     def facts(self) -> dict[str, Any]:
-        """What clients are told: the columns and the number of steps."""
+        """Facts for clients: the columns and the number of steps."""
         return {"columns": self.names, "steps": self.items.steps}
 
     def fault(self, cell: str) -> DataError | None:
-        """A cell whose steps are not so many finite numbers."""
+        """The error of a cell whose steps are not so many finite numbers."""
         size = len(self.names)
         for number, step in enumerate(cell.split(";"), 1):
             found = parse_numbers(step)
@@ -117,12 +119,12 @@ class SeriesField(PersistentField[SeriesConfig]):
         return None
 
     def rows(self, cells: Sequence[str]) -> list[Values]:
-        """The steps of each cell, which semicolons part."""
+        """The steps of each cell, separated by semicolons."""
         tables = (np.array([parse_numbers(step) for step in cell.split(";")]) for cell in cells)
         return [self.scale(table) for table in tables]
 
     def tokens(self, row: Any) -> list[str]:
-        """The numbers of each step in their own units."""
+        """The unscaled numbers of each step."""
         return [write_numbers(step) for step in self.unscale(np.asarray(row))]
 
     def cell(self, row: Any) -> str:
@@ -130,11 +132,11 @@ class SeriesField(PersistentField[SeriesConfig]):
         return "; ".join(self.tokens(row))
 
     def scale(self, table: Table) -> NDArray[np.float32]:
-        """Numbers as the model reads them."""
+        """Standardize numbers."""
         return ((table - self.mean) / self.spread).astype(np.float32)
 
     def unscale(self, values: NDArray[np.floating]) -> Table:
-        """The numbers themselves; columns lie on the last axis."""
+        """Undo the standardization; columns are on the last axis."""
         return np.asarray(values * self.spread + self.mean, np.float64)
 
     def describe(self) -> str:

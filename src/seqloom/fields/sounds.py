@@ -1,8 +1,8 @@
 """A column of recordings as log-mel frames (S3.5).
 
-A frame is the sound of some 25 milliseconds under a raised cosine; its power is summed over bands
-that are equally wide on the mel scale, mel(f) = 2595 log10(1 + f / 700), and the logarithm taken.
-Each band is then brought to mean 0 and spread 1 over the recording, so loudness does not matter.
+A frame is some 25 milliseconds under a Hann window; its power is summed over bands of equal width
+on the mel scale, mel(f) = 2595 log10(1 + f / 700), and the logarithm taken. Each band is
+standardized over the recording, so loudness does not matter.
 """
 
 import math
@@ -25,13 +25,13 @@ from seqloom.tokenizers.specials import FieldState
 
 __all__ = ["SoundField", "log_mel", "mel_bands", "resample"]
 
-QUIET = 1e-30  # power below which there is silence, ...
-RANGE = 1e-8  # ... and below this share of the loudest
+QUIET = 1e-30  # floor of power, ...
+RANGE = 1e-8  # ... and floor relative to the loudest
 LONGEST = 3_600  # seconds of a recording
 DENSEST = 384_000  # samples of all channels in a second
-UPLOAD_SIGNATURES = (b"RIFF", b"fLaC", b"OggS")  # how files begin that strangers may send
-HIGHEST = 16_000  # samples a second that are enough for speech
-RATE_SAMPLE = 100  # recordings that are asked for their rate
+UPLOAD_SIGNATURES = (b"RIFF", b"fLaC", b"OggS")  # signatures of allowed uploads
+HIGHEST = 16_000  # default sampling rate, enough for speech
+RATE_SAMPLE = 100  # recordings inspected for their rate
 CHUNK = 4_096  # frames in memory at a time
 UNREADABLE = (RuntimeError, TypeError, OSError, ValueError)
 UNKNOWN = "{} cannot be read as sound; give a WAV, FLAC or OGG file"
@@ -40,7 +40,7 @@ Samples = NDArray[np.float32]
 
 @COLUMNS.part("sound")
 class SoundField(FileField[SoundConfig]):
-    """A cell is the name of a sound file; its row is a frame every few milliseconds."""
+    """A field of sound files; a row has a frame every few milliseconds."""
 
     takes_uploads: ClassVar[bool] = True
     length_unit: ClassVar[str] = "frames"
@@ -51,7 +51,7 @@ class SoundField(FileField[SoundConfig]):
 
     @classmethod
     def learn(cls, config: SoundConfig, cells: Iterable[str], *, seed: int) -> Self:
-        """Only the rate, where it is left open: the highest of some recordings."""
+        """Learn the sampling rate, if not set: the highest of some recordings."""
         if config.rate:
             return cls(config, config.rate)
         rates = [_rate(cell) for cell in islice(cells, RATE_SAMPLE)]
@@ -71,21 +71,21 @@ class SoundField(FileField[SoundConfig]):
         return Numbers(self.config.bands)
 
     def facts(self) -> dict[str, Any]:
-        """What clients are told: samples a second."""
+        """Facts for clients: the sampling rate."""
         return {"rate": self.rate}
 
     def read_upload(self, content: bytes, limits: UploadLimits) -> Values:
-        """The row of a file's content; DataError where it is no recording or lasts longer."""
+        """Encode an upload; DataError if it is not a recording or too long."""
         if not content.startswith(UPLOAD_SIGNATURES):
             raise DataError(UNKNOWN.format(UPLOAD_NAME))
         return self._frames(*_samples(BytesIO(content), UPLOAD_NAME, longest=limits.seconds))
 
     def cell(self, row: Any) -> str:
-        """What stands for a recording where only text can be shown."""
+        """A placeholder text for a recording."""
         return f"<{len(row) * self.config.step / 1_000:.1f} seconds of sound>"
 
     def tokens(self, row: Any) -> list[str]:
-        """When each frame begins."""
+        """The start time of each frame."""
         return [f"{number * self.config.step / 1_000:.2f} s" for number in range(len(row))]
 
     def describe(self) -> str:
@@ -114,7 +114,7 @@ class SoundField(FileField[SoundConfig]):
 def log_mel(
     sound: Samples, rate: int, config: SoundConfig, bands: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The logarithm of each band's power in each frame; a short sound is one frame."""
+    """The log-mel spectrogram; a short sound is one frame."""
     window = _window(config, rate)
     step = max(1, round(config.step * rate / 1_000))
     points = 2 * (bands.shape[1] - 1)
@@ -133,7 +133,7 @@ def log_mel(
 
 
 def mel_bands(count: int, *, rate: int, points: int) -> NDArray[np.float64]:
-    """The share of each point of the spectrum in each band: triangles that overlap by half."""
+    """The mel filter bank: triangles that overlap by half."""
     corners = _corners(count, rate)
     frequencies = np.fft.rfftfreq(points, 1 / rate)
     rise = (frequencies - corners[:-2, None]) / np.diff(corners)[:-1, None]
@@ -142,7 +142,7 @@ def mel_bands(count: int, *, rate: int, points: int) -> NDArray[np.float64]:
 
 
 def resample(sound: Samples, rate: int, wanted: int) -> Samples:
-    """The sound at another rate; what the lower of the two cannot hold is left out."""
+    """Resample the sound, band-limited to the lower of the two rates."""
     if rate == wanted:
         return sound
     whole = rate // math.gcd(rate, wanted)  # samples that last as long as a number of wanted ones
@@ -157,7 +157,7 @@ def resample(sound: Samples, rate: int, wanted: int) -> Samples:
 
 
 def _corners(count: int, rate: int) -> NDArray[np.float64]:
-    """Where bands begin, are highest and end, in hertz: equally far apart in mel."""
+    """The corner frequencies of bands in hertz, equally spaced in mel."""
     mel = np.linspace(0, 2_595 * np.log10(1 + rate / 2 / 700), count + 2)
     return np.asarray(700 * (10 ** (mel / 2_595) - 1))
 
@@ -167,14 +167,14 @@ def _window(config: SoundConfig, rate: int) -> int:
 
 
 def _points(config: SoundConfig, rate: int) -> int:
-    """The power of two that holds a window and puts a point into the narrowest band."""
+    """The FFT size: a power of two that holds a window and resolves the narrowest band."""
     narrowest = float(_corners(config.bands, rate)[1])
     least = max(_window(config, rate), math.ceil(rate / narrowest))
     return int(1 << (least - 1).bit_length())
 
 
 def _rate(cell: str) -> int:
-    """Of a recording; 0 where it cannot be read."""
+    """The sampling rate of a recording; 0 if it cannot be read."""
     try:
         return int(_library().info(cell.strip()).samplerate)
     except UNREADABLE:
@@ -182,9 +182,9 @@ def _rate(cell: str) -> int:
 
 
 def _samples(file: str | BytesIO, name: str, *, longest: float = LONGEST) -> tuple[Samples, int]:
-    """All channels as one, and how many samples a second has; DataError where there are none.
+    """Read the samples, mixed to mono, and the sampling rate; DataError if there are none.
 
-    What the header says is looked at before any sample is.
+    The header is checked before any sample is read.
     """
     library = _library()
     try:

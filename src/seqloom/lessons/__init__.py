@@ -1,6 +1,6 @@
-"""The lessons of the course, a package for each chapter; a file registers its lesson on import.
+"""Lessons of the course, a package per chapter; each file registers its lesson on import.
 
-`seqloom lesson NAME` runs one; docs/course has the chapters they belong to.
+`seqloom lesson NAME` runs one; docs/course has their chapters.
 """
 
 from importlib import import_module

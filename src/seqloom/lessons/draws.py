@@ -1,4 +1,4 @@
-"""Values and modules drawn from a fixed seed, in double precision."""
+"""Values and modules initialized from a fixed seed, in double precision."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -18,13 +18,13 @@ def draw_values(*shape: int, seed: int = 1) -> Tensor:
 
 
 def draw_module(make: Callable[[], AnyModule], seed: int = 1) -> AnyModule:
-    """A module whose first weights come from a seed of their own."""
+    """A module initialized from a seed of its own."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return make().double().eval()
 
 
 def largest_difference(first: Tensor, second: Tensor) -> float:
-    """The largest absolute difference of two tensors, 0 where it is below rounding."""
+    """The largest absolute difference of two tensors; 0 if it is below rounding."""
     found: Any = (first - second).detach().abs().max().item()
     return 0.0 if found < 1e-12 else float(found)

@@ -1,4 +1,4 @@
-"""A lesson runs one experiment of the course texts and sets its numbers beside theirs (S11)."""
+"""A lesson runs one experiment of the course texts and compares its numbers with theirs (S11)."""
 
 import inspect
 import textwrap
@@ -32,16 +32,16 @@ CHAPTERS = (
 
 Number = float | int | str
 Verdict = Literal["", "✓", "≠", "✗"]
-WIDTH = 88  # of a remark, in letters
+WIDTH = 88  # columns of a wrapped remark
 
 
 @dataclass(frozen=True)
 class ComparedNumber:
-    """A number of the text beside ours.
+    """A number of the text compared with ours.
 
-    With `care`, the text's own does not hold, and `care` says why; else the two agree, up to
-    `within`. `printed` is None where the text has no number; `by_hand` says that the number is
-    worked out from what the text has, and not printed in it.
+    The two must agree up to `within`. `care` is set if the text's number is wrong, and explains
+    why. `printed` is None if the text has no number; `by_hand` marks a number derived from the text
+    rather than printed in it.
     """
 
     name: str
@@ -53,33 +53,33 @@ class ComparedNumber:
 
     @property
     def verdict(self) -> Verdict:
-        """Agreement, a difference that is explained, a difference, or nothing to compare."""
+        """The verdict: agreement, an explained difference, a difference, or no comparison."""
         if self.printed is None:
             return ""
         printed, found = _as_tuple(self.printed), _as_tuple(self.found)
         agree = len(printed) == len(found) and all(
             _agree(a, b, self.within) for a, b in zip(printed, found, strict=True)
         )
-        if self.care:  # a difference that is explained must be there
+        if self.care:  # an explained difference must exist
             return "✗" if agree else "≠"
         return "✓" if agree else "✗"
 
 
 @dataclass(frozen=True)
 class LessonResult:
-    """What an experiment found: compared numbers, and what is shown before them."""
+    """The result of an experiment: compared numbers, and lines to show before them."""
 
     numbers: tuple[ComparedNumber, ...]
     shown: str = ""
-    view: View | None = None  # what can be written to a file
+    view: View | None = None  # can be written to a file
 
     @property
     def holds(self) -> bool:
-        """Whether every number is as the text has it, or explained."""
+        """Whether every number agrees with the text or is explained."""
         return all(each.verdict != "✗" for each in self.numbers)
 
     def lines(self, *, changed: bool = False) -> list[str]:
-        """For a terminal; a changed experiment need not find the numbers of the text."""
+        """Lines for a terminal; a changed experiment need not reproduce the numbers of the text."""
         parts = [self.shown or (text_of(self.view) if self.view is not None else "")]
         rows = [("", "text", "here", "", "")]
         for each in self.numbers:
@@ -92,7 +92,7 @@ class LessonResult:
         return "\n\n".join(block for block in blocks if block).splitlines()
 
     def remarks(self) -> list[str]:
-        """Each explanation of a difference, after the names of the numbers that it is about."""
+        """Each explanation of a difference, with the names of its numbers."""
         cares: dict[str, list[str]] = {}
         for each in self.numbers:
             if each.care:
@@ -102,22 +102,22 @@ class LessonResult:
 
 @dataclass(frozen=True)
 class Lesson:
-    """An experiment, the items of the texts that it reproduces, and the chapter it belongs to."""
+    """An experiment, the items of the texts that it reproduces, and its chapter."""
 
     name: str
     items: tuple[str, ...]
     chapter: str
     experiment: Callable[..., LessonResult]
-    trains: bool  # whether it takes more than a moment
+    trains: bool  # whether it trains a model, which takes time
 
     @property
     def title(self) -> str:
-        """What it shows, in a sentence."""
+        """A one-sentence description."""
         return (inspect.getdoc(self.experiment) or "").partition("\n")[0]
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What can be changed, with its value in the text."""
+        """The settings, with their values in the text."""
         parameters = inspect.signature(self.experiment).parameters.values()
         return {each.name: each.default for each in parameters}
 
@@ -138,14 +138,14 @@ def lesson(
 
 
 def run_lesson(name: str, changes: Sequence[str] = ()) -> tuple[Lesson, LessonResult]:
-    """Run an experiment, with `setting=value` for whatever is to differ from the text."""
+    """Run an experiment, with `setting=value` for settings other than the text's."""
     chosen = LESSONS.parts[name]
     given = dict(_setting(chosen, change) for change in changes)
     return chosen, chosen.experiment(**given)
 
 
 def lesson_lines(chosen: Lesson, result: LessonResult, *, changed: bool = False) -> list[str]:
-    """What the command prints: title, items, numbers, and what can be changed."""
+    """The command's output: title, items, numbers, and settings."""
     settings = ", ".join(chosen.settings)
     change = ["", f"Can be changed: {settings}"] if settings else []
     return [
@@ -199,7 +199,7 @@ def _agree(printed: Number, found: Number, within: float) -> bool:
 
 
 def words_of(value: Number | tuple[Number, ...]) -> str:
-    """A number, a word or several of them, as a lesson prints them."""
+    """Format a number, a word or a list of them."""
     if isinstance(value, tuple):
         return "(" + ", ".join(words_of(each) for each in value) + ")"
     if isinstance(value, str):

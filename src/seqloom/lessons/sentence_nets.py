@@ -1,4 +1,4 @@
-"""The net that a model is when it reads one text and writes another."""
+"""Network graphs of models unrolled over a source and a target text."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ __all__ = ["count_edges", "count_units", "sentence_net"]
 def sentence_net(
     model: SequenceModel, source: Sequence[str], target: Sequence[str]
 ) -> NetworkGraph:
-    """Unrolled over the words of both; the last of the target is <end>."""
+    """Unroll a model over the words of both; the target ends in <end>."""
     first = END + 1
     said = ExplainedText(
         tuple(source),
@@ -26,10 +26,10 @@ def sentence_net(
 
 
 def count_units(net: NetworkGraph, side: str) -> int:
-    """The units of the encoder or the decoder."""
+    """The number of units in the encoder or the decoder."""
     return sum(node.kind == "layer" and node.name.startswith(side) for node in net.nodes)
 
 
 def count_edges(net: NetworkGraph, kind: str, end: str = "") -> int:
-    """The edges of a kind that lead to such a part."""
+    """The number of edges of a kind that end in such a node."""
     return sum(edge.kind == kind and edge.end.startswith(end) for edge in net.edges)

@@ -1,4 +1,4 @@
-"""A lesson that was run, as a notebook and a terminal show it."""
+"""The result of a lesson for notebooks and the terminal."""
 
 import html
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ __all__ = ["ShownLesson", "show"]
 
 @dataclass(frozen=True)
 class ShownLesson(Displayed):
-    """A lesson and what it found; `result.numbers` has the numbers, `result.view` the picture."""
+    """A lesson and its result; `result.numbers` has the numbers, `result.view` the picture."""
 
     lesson: Lesson
     result: LessonResult
-    changed: bool = False  # then it need not find the numbers of the text
+    changed: bool = False  # if so, it need not reproduce the numbers of the text
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -33,20 +33,20 @@ class ShownLesson(Displayed):
 def show(name: str, *changes: str) -> ShownLesson:
     """Run a lesson of the course, with `"setting=value"` for whatever is to differ from the text.
 
-    In a notebook its numbers and its picture are shown.
+    In a notebook, its numbers and picture are displayed.
     """
     return ShownLesson(*run_lesson(name, changes), changed=bool(changes))
 
 
 @text_of.register
 def shown_text(shown: ShownLesson, width: int = 80) -> str:
-    """What `seqloom lesson` prints."""
+    """The output of `seqloom lesson`."""
     return "\n".join(lesson_lines(shown.lesson, shown.result, changed=shown.changed))
 
 
 @notebook.notebook_part.register
 def shown_part(shown: ShownLesson) -> str:
-    """The title, what was computed, the picture, the numbers and the remarks."""
+    """The title, the computed lines, the picture, the numbers and the remarks."""
     result, view = shown.result, shown.result.view
     parts = [notebook.heading(shown.lesson.title)]
     parts.append(notebook.paragraph("; ".join(shown.lesson.items), "faint"))

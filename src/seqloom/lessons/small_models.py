@@ -33,7 +33,7 @@ def recurrent_model(form: str, *, words: int = 9, width: int = 6) -> SequenceMod
 
 
 def transformer_model(*, words: int = 9, width: int = 8) -> SequenceModel:
-    """A Transformer of one block a side, in double precision."""
+    """A Transformer with one block per side, in double precision."""
     side = {
         "kind": "transformer", "width": width, "inner": 2 * width, "heads": 2, "layers": 1,
         "dropout": 0.0,

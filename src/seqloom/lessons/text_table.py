@@ -6,7 +6,7 @@ __all__ = ["text_table"]
 
 
 def text_table(rows: Sequence[Sequence[str]], *, right: Sequence[int] = ()) -> str:
-    """Columns as wide as their widest cell, the named ones flush right."""
+    """Columns as wide as their widest cell; the named ones are right-aligned."""
     if not rows:
         return ""
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]

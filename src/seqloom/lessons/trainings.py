@@ -1,4 +1,4 @@
-"""Short trainings with the toolkit itself, in a folder that is removed afterwards."""
+"""Short training runs with the toolkit, in a temporary folder."""
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +25,7 @@ SMALL = {
 
 
 def strings(count: int, *, shortest: int, longest: int, seed: int = 1) -> list[tuple[str, str]]:
-    """Strings of letters, and the same backwards."""
+    """Random strings of letters, and their reversals."""
     chosen = random.Random(seed)
     texts = [
         "".join(chosen.choices("abcdefghij", k=chosen.randint(shortest, longest)))
@@ -36,7 +36,7 @@ def strings(count: int, *, shortest: int, longest: int, seed: int = 1) -> list[t
 
 @contextmanager
 def trained(pairs: Sequence[tuple[Any, str]], options: Mapping[str, Any]) -> Iterator[Predictor]:
-    """A small GRU model with these options that has learnt from the pairs; it is not kept."""
+    """Train a small GRU model with these options; it is removed afterwards."""
     with TemporaryDirectory() as folder:
         run = Path(folder) / "run"
         chosen = merge(SMALL, dict(options))
@@ -47,7 +47,7 @@ def trained(pairs: Sequence[tuple[Any, str]], options: Mapping[str, Any]) -> Ite
 def learn(
     pairs: Sequence[tuple[str, str]], inputs: Sequence[str], options: Mapping[str, Any]
 ) -> list[str]:
-    """What such a model writes for the inputs."""
+    """Train such a model and return its outputs for the inputs."""
     with trained(pairs, options) as model:
         return [output.text for output in model.predict([*inputs])]
 
@@ -56,18 +56,18 @@ def learn_seeds(
     pairs: Sequence[tuple[str, str]], test: Sequence[tuple[str, str]], options: Mapping[str, Any],
     seeds: int,
 ) -> list[list[str]]:  # fmt: skip
-    """What each of several such models writes for the sources of the test, from seed 1 on."""
+    """Train such a model for each seed from 1; return its outputs for the test sources."""
     sources = [source for source, _ in test]
     return [learn(pairs, sources, {**options, "seed": seed}) for seed in range(1, seeds + 1)]
 
 
 def share_words(shares: Sequence[float]) -> str:
-    """Shares of several seeds as their mean and, in brackets, the smallest and the largest."""
+    """The mean of several seeds' shares with, in brackets, the smallest and largest."""
     mean = f"{sum(shares) / len(shares):.0%}"
     return mean + f" ({min(shares):.0%}–{max(shares):.0%})" * (len(shares) > 1)
 
 
 def share_correct(outputs: Sequence[str], pairs: Sequence[tuple[str, str]]) -> float:
-    """The share of outputs that are right to the letter."""
+    """The share of outputs that match exactly."""
     right = [output == target for output, (_, target) in zip(outputs, pairs, strict=True)]
     return sum(right) / len(right)

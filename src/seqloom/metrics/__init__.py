@@ -1,4 +1,4 @@
-"""Metrics: how good outputs are, each as a value with its direction and its 95 % interval."""
+"""Metrics: functions of outputs and references, with their direction and 95 % interval."""
 
 from seqloom.metrics.calibration import CalibrationError, Reliability, fit_temperature
 from seqloom.metrics.class_report import ClassReport, ClassScore, label_report, span_report

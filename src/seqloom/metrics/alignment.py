@@ -1,4 +1,4 @@
-"""Alignment error rate: found links between words against gold ones.
+"""Alignment error rate of predicted word alignments against gold alignments.
 
 Pharaoh format: `0-0 2-1`, source and output words by number from 0.
 """
@@ -19,14 +19,16 @@ LINK = re.compile(r"(\d+)([-p?])(\d+)")
 
 
 class Gold(NamedTuple):
-    """Links that annotators are sure of, and possible ones, which include the sure ones."""
+    """The gold alignment of a sentence: sure links, and possible links, which include the sure
+    ones.
+    """
 
     sure: Links
     possible: Links
 
 
 def parse_gold(lines: Iterable[str], *, place: str) -> Iterator[Gold]:
-    """Each line in Pharaoh format; `3-4` is sure, `3p4` or `3?4` possible."""
+    """Parse lines in Pharaoh format; `3-4` is a sure link, `3p4` or `3?4` a possible one."""
     for number, line in enumerate(lines, start=1):
         found = []
         for word in line.split():
@@ -56,18 +58,18 @@ class ErrorRate:
 
     @property
     def value(self) -> float:
-        """0 where all agree; 1 where nothing does."""
+        """The error rate, from 0 (all links agree) to 1 (none does)."""
         total = self.links + self.sure
         return 1 - (self.sure_found + self.possible_found) / total if total else 0.0
 
     @property
     def precision(self) -> float:
-        """The share of found links that are possible."""
+        """The share of predicted links that are possible."""
         return self.possible_found / self.links if self.links else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of sure links that were found."""
+        """The share of sure links that are predicted."""
         return self.sure_found / self.sure if self.sure else 0.0
 
     def as_dict(self) -> dict[str, Any]:
@@ -83,7 +85,7 @@ class ErrorRate:
 
 
 def alignment_errors(found: Sequence[Links], gold: Sequence[Gold]) -> ErrorRate:
-    """How found links compare to gold ones, sentence by sentence."""
+    """Compute the alignment error rate of predicted links, sentence by sentence."""
     if len(found) != len(gold):
         raise ConfigError(
             f"{len(found):,} sentences were aligned and gold links are there for {len(gold):,}",

@@ -1,5 +1,5 @@
-"""Whether probabilities mean what they say (Naeini et al. 2015, "Obtaining Well Calibrated
-Probabilities Using Bayesian Binning"; Guo et al. 2017, "On Calibration of Modern Neural Networks").
+"""Calibration of confidences (Naeini et al. 2015, "Obtaining Well Calibrated Probabilities Using
+Bayesian Binning"; Guo et al. 2017, "On Calibration of Modern Neural Networks").
 """
 
 from dataclasses import dataclass
@@ -16,20 +16,21 @@ from seqloom.metrics.predictions import Predictions
 __all__ = ["CalibrationError", "Reliability", "fit_temperature"]
 
 BINS = 15
-BAR = 20  # cells of a bar in a terminal
-PRIOR = 0.5  # standard deviation of the logarithm of a temperature before anything is measured
-WIDEST = 3.0  # of that logarithm
-STEPS = 40  # of the search for it
+BAR = 20  # width of a bar in a terminal, in cells
+PRIOR = 0.5  # standard deviation of the prior of a log temperature
+WIDEST = 3.0  # bound of the log temperature
+STEPS = 40  # iterations of the search
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Reliability(Displayed):
-    """Outputs by their confidence, in bins of equal width: (low, high], the first from 0.
+    """A reliability diagram: outputs by confidence, in bins of equal width (low, high], the first
+    from 0.
 
-    `counts` are outputs in a bin; `confidences` and `accuracies` are means from 0 to 1, and 0 in an
-    empty bin.
+    `counts` are the outputs of each bin; `confidences` and `accuracies` are their means from 0 to
+    1, and 0 in an empty bin.
     """
 
     edges: Floats  # (bins + 1,)
@@ -39,12 +40,12 @@ class Reliability(Displayed):
 
     @classmethod
     def of(cls, data: Predictions, *, bins: int = BINS) -> Self:
-        """Of labels or tags with their confidences."""
+        """Compute the diagram of labels or tags with confidences."""
         return cls.from_sums(_bin_sums(data, bins).sum(axis=0))
 
     @classmethod
     def from_sums(cls, sums: Floats) -> Self:
-        """From counts, confidences and right outputs summed in each bin, one after another."""
+        """Compute the diagram from counts, confidences and correct outputs, each summed by bin."""
         counts, confidences, right = sums.reshape(3, -1)
         filled = np.maximum(counts, 1)
         edges = np.linspace(0, 1, len(counts) + 1)
@@ -52,14 +53,15 @@ class Reliability(Displayed):
 
     @property
     def expected_error(self) -> float:
-        """Expected calibration error, from 0 to 1: the mean over outputs of how far the confidence
-        of their bin is from its accuracy."""
+        """Expected calibration error, from 0 to 1: the mean over outputs of the distance between
+        the confidence and the accuracy of their bin.
+        """
         gaps = np.abs(self.confidences - self.accuracies)
         return float(self.counts @ gaps / max(1.0, self.counts.sum()))
 
     @property
     def largest_error(self) -> float:
-        """The same of the worst bin."""
+        """Maximum calibration error, from 0 to 1: that of the worst bin."""
         return float(np.abs(self.confidences - self.accuracies).max())
 
     def as_dict(self) -> dict[str, Any]:
@@ -73,7 +75,7 @@ class Reliability(Displayed):
         }
 
     def text(self, width: int = 80) -> str:
-        """A line for each bin that has outputs."""
+        """Render a line for each bin that is not empty."""
         lines = ["confidence     mean   right  outputs"]
         bar = max(0, min(BAR, width - 40))
         for number in np.flatnonzero(self.counts):
@@ -87,10 +89,10 @@ class Reliability(Displayed):
 
 
 def fit_temperature(scores: Floats, labels: NDArray[np.integer]) -> float:
-    """What to divide the scores (N, V) of N outputs by, so that their softmax is likeliest for the
-    right labels (N,) (Guo et al. 2017, temperature scaling).
+    """Fit the temperature by which to divide the scores (N, V) of N outputs, by maximum likelihood
+    of the correct labels (N,) (Guo et al. 2017, temperature scaling).
 
-    A prior around 1 keeps few outputs, or outputs that are all right, from certainty.
+    A prior around 1 keeps the temperature away from 0 where outputs are few or all correct.
     """
     if not len(scores):
         return 1.0
@@ -110,7 +112,7 @@ def fit_temperature(scores: Floats, labels: NDArray[np.integer]) -> float:
 
 
 def _bin_sums(data: Predictions, bins: int) -> Floats:
-    """(rows, 3 × bins): counts, confidences and right outputs of each row in each bin."""
+    """Sums (rows, 3 × bins) of each row: counts, confidences and correct outputs by bin."""
     lengths = [len(reference) for _, reference in data.labels]
     for number, (length, found) in enumerate(zip(lengths, data.confidences, strict=True), 1):
         if length != len(found):
@@ -132,7 +134,7 @@ def _bin_sums(data: Predictions, bins: int) -> Floats:
 
 @METRICS.part("calibration error")
 class CalibrationError(SumMetric[Predictions]):
-    """Expected calibration error in per cent; fits where confidences are given."""
+    """Expected calibration error in per cent; applies to outputs with confidences."""
 
     name = "calibration error"
     direction = Direction.LOWER
@@ -140,7 +142,7 @@ class CalibrationError(SumMetric[Predictions]):
     order = 40
 
     def fits(self, data: Predictions) -> bool:
-        """Outputs with confidences."""
+        """Whether the outputs have confidences."""
         return bool(data.confidences)
 
     def signature(self, data: Predictions) -> str:
@@ -148,9 +150,9 @@ class CalibrationError(SumMetric[Predictions]):
         return f"rows:{len(data)}|bins:{BINS}"
 
     def statistics(self, data: Predictions) -> Floats:
-        """Counts, confidences and right outputs by bin."""
+        """Counts, confidences and correct outputs of each row, by bin."""
         return _bin_sums(data, BINS)
 
     def combine(self, sums: Floats) -> float:
-        """In per cent."""
+        """The error in per cent."""
         return 100 * Reliability.from_sums(sums).expected_error

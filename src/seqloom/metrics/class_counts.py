@@ -1,4 +1,4 @@
-"""How often each class is right, predicted and expected, row by row, in little memory."""
+"""True positives, predictions and references of each class, counted by row in a compact form."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,35 +11,35 @@ from seqloom.metrics.metric import Counts
 
 __all__ = ["ClassCounts"]
 
-NO_CLASS = -1  # of what was predicted and is nowhere expected
+NO_CLASS = -1  # a predicted class that no reference has
 
 Indices = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class _Tally:
-    """How many times each row has each class, where it has any."""
+    """Occurrences of each class in each row, stored sparsely."""
 
     rows: Indices
     classes: Indices
     times: Counts
-    size: int  # classes there are
+    size: int  # number of classes
 
     @classmethod
     def of(cls, rows: Indices, classes: Indices, size: int) -> Self:
-        """Of the classes that these rows have, once for each time."""
+        """Count the classes of each row, with repetitions."""
         pairs, times = np.unique(rows * size + classes, return_counts=True)
         return cls(pairs // size, pairs % size, times, size)
 
     def sums(self, counts: Counts) -> NDArray[np.float64]:
-        """How many times each class comes in rows that count so often."""
+        """Sum the occurrences of each class over rows with these weights."""
         weights = counts[self.rows] * self.times
         return np.asarray(np.bincount(self.classes, weights, minlength=self.size), np.float64)
 
 
 @dataclass(frozen=True)
 class ClassCounts:
-    """For each class of the references, how often it is right, predicted and expected.
+    """Counts for each class of the references: true positives, predictions, references.
 
     Its memory grows with the number of labels and of classes, not with their product.
     """
@@ -51,7 +51,7 @@ class ClassCounts:
 
     @classmethod
     def of(cls, rows: Sequence[tuple[Sequence[str], Sequence[str]]]) -> Self:
-        """Count (outputs, references) of each row."""
+        """Count the classes of (outputs, references) of each row."""
         names = sorted({label for _, row in rows for label in row})
         index = {name: number for number, name in enumerate(names)}
         places = np.repeat(np.arange(len(rows)), [len(row) for _, row in rows])
@@ -66,7 +66,7 @@ class ClassCounts:
         )
 
     def f1(self, counts: Counts) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """F1 and support of each class that comes in rows that count so often."""
+        """F1 and support of each class that occurs in the rows with these weights."""
         support = self.expected.sums(counts)
         asked = self.predicted.sums(counts) + support
         there = asked > 0
@@ -74,5 +74,5 @@ class ClassCounts:
 
 
 def _label_ids(column: Iterable[Sequence[str]], index: Mapping[str, int]) -> Indices:
-    """The number of each label's class, one row after another."""
+    """The index of each label's class, row after row."""
     return np.array([index.get(label, NO_CLASS) for row in column for label in row], np.int64)

@@ -11,12 +11,12 @@ from seqloom.metrics.spans import find_spans
 
 __all__ = ["ClassReport", "ClassScore", "label_report", "span_report"]
 
-SHOWN = 5  # unseen labels named in a line
+SHOWN = 5  # unseen labels named in the report
 
 
 @dataclass(frozen=True)
 class ClassScore:
-    """How one class was predicted; rates are in per cent, and 0 where nothing is to be divided."""
+    """Scores of one class; rates are in per cent, and 0 where their denominator is 0."""
 
     name: str
     right: int
@@ -25,17 +25,17 @@ class ClassScore:
 
     @property
     def precision(self) -> float:
-        """The share of what was predicted that is right."""
+        """The share of predictions that are correct."""
         return 100 * self.right / self.predicted if self.predicted else 0.0
 
     @property
     def recall(self) -> float:
-        """The share of what was expected that is found."""
+        """The share of references that are predicted."""
         return 100 * self.right / self.support if self.support else 0.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of both."""
+        """The harmonic mean of precision and recall."""
         both = self.predicted + self.support
         return 200 * self.right / both if both else 0.0
 
@@ -52,10 +52,10 @@ class ClassScore:
 
 @dataclass(frozen=True)
 class ClassReport(Displayed):
-    """Every class with its scores, the most frequent first, and their averages.
+    """A classification report: scores of every class, the most frequent first, and their averages.
 
-    `unseen` are classes of the references that training did not have, with their counts: no model
-    can predict them, and each is an error.
+    `unseen` counts the references' classes that are absent from the training data: no model can
+    predict them, and each occurrence is an error.
     """
 
     what: str  # "label", "tag" or "span"
@@ -64,7 +64,7 @@ class ClassReport(Displayed):
 
     @property
     def micro(self) -> ClassScore:
-        """All classes counted together."""
+        """Scores of all classes pooled: the micro average."""
         return ClassScore(
             "all (micro)",
             sum(each.right for each in self.classes),
@@ -74,8 +74,9 @@ class ClassReport(Displayed):
 
     @property
     def averages(self) -> dict[str, dict[str, float]]:
-        """Means of precision, recall and F1 over the classes of the references: macro, each class
-        alike, and weighted, each by its support."""
+        """Averages of precision, recall and F1 over the classes of the references: macro, with
+        equal weights, and weighted, by support.
+        """
         there = [each for each in self.classes if each.support]
         weights = {
             "macro": [1.0] * len(there),
@@ -101,7 +102,9 @@ class ClassReport(Displayed):
         }
 
     def lines(self, most: int = 60) -> list[str]:
-        """A line for each class, at most so many, then the averages and what is unseen."""
+        """Render a line for each of the first `most` classes, then the averages and the unseen
+        classes.
+        """
         shown = self.classes[:most]
         width = max(len("all (micro)"), *(len(each.name) for each in shown), len(self.what))
         lines = [f"{self.what:<{width}}  precision  recall      F1  support"]
@@ -116,7 +119,7 @@ class ClassReport(Displayed):
         return [*lines, *([self.unseen_line()] if self.unseen else [])]
 
     def unseen_line(self) -> str:
-        """The classes that training did not have, in a sentence; empty where there are none."""
+        """A sentence that names the unseen classes; empty if there are none."""
         if not self.unseen:
             return ""
         named = ", ".join(f"{name} ({count:,})" for name, count in self.unseen[:SHOWN])
@@ -136,7 +139,7 @@ def _line(name: str, width: int, rates: Sequence[float]) -> str:
 
 
 def label_report(data: Predictions, *, known: Iterable[str] | None = None) -> ClassReport:
-    """The report of labels or tags; `known` are those of training, where they are at hand."""
+    """Compute the report of labels or tags; `known` are the training classes, if available."""
     what = "tag" if data.kind == "tags" else "label"
     pairs = [pair for row in data.labels for pair in zip(*row, strict=True)]
     report = _report(
@@ -157,8 +160,9 @@ def label_report(data: Predictions, *, known: Iterable[str] | None = None) -> Cl
 
 
 def span_report(data: Predictions, *, strict: bool = False) -> ClassReport:
-    """The report of each type of span that tags mark; `strict` counts only spans that are written
-    as the references' scheme says."""
+    """Compute the report of each type of span; `strict` counts only spans that follow the
+    references' tagging scheme.
+    """
     right: Counter[str] = Counter()
     predicted: Counter[str] = Counter()
     expected: Counter[str] = Counter()

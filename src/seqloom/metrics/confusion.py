@@ -1,4 +1,4 @@
-"""Which label is taken for which: the confusion matrix as a value."""
+"""The confusion matrix."""
 
 from collections import Counter
 from dataclasses import dataclass
@@ -13,15 +13,15 @@ from seqloom.metrics.predictions import Predictions
 __all__ = ["ConfusionMatrix"]
 
 OTHER = "(other labels)"
-MOST_LABELS = 60  # that a picture can show
-PAIRS = 20  # confusions in a list
+MOST_LABELS = 60  # the most that a plot shows
+PAIRS = 20  # listed confusions
 
 
 @dataclass(frozen=True)
 class ConfusionMatrix(Displayed):
     """counts[i, j]: how often the reference labels[i] was predicted as labels[j].
 
-    Labels are those of references and outputs, the most frequent references first.
+    Labels are those of references and outputs, sorted by frequency in the references.
     """
 
     labels: tuple[str, ...]
@@ -29,7 +29,7 @@ class ConfusionMatrix(Displayed):
 
     @classmethod
     def of(cls, data: Predictions) -> Self:
-        """Of labels or tags."""
+        """Compute the matrix of labels or tags."""
         pairs = Counter(
             (reference, output)
             for row in data.labels
@@ -48,12 +48,12 @@ class ConfusionMatrix(Displayed):
 
     @property
     def shares(self) -> NDArray[np.float64]:
-        """Each row in shares of its label's support; 0 where a label is never expected."""
+        """Rows normalized by their label's support; 0 for a label without references."""
         totals = self.counts.sum(axis=1, keepdims=True)
         return np.asarray(self.counts / np.maximum(totals, 1), np.float64)
 
     def fold(self, most: int = MOST_LABELS) -> "ConfusionMatrix":
-        """The same with at most so many labels: the rarest are counted as one."""
+        """Merge the rarest labels into one, so that at most `most` remain."""
         if len(self.labels) <= most:
             return self
         kept = most - 1
@@ -65,7 +65,7 @@ class ConfusionMatrix(Displayed):
         return ConfusionMatrix((*self.labels[:kept], OTHER), counts)
 
     def confusions(self, most: int = PAIRS) -> list[tuple[str, str, int]]:
-        """(reference, output, count) of the most frequent mistakes."""
+        """(reference, output, count) of the most frequent confusions."""
         wrong = self.counts - np.diag(np.diag(self.counts))
         rows, columns = np.nonzero(wrong)
         found = [
@@ -79,7 +79,7 @@ class ConfusionMatrix(Displayed):
         return {"labels": list(self.labels), "counts": self.counts.tolist()}
 
     def text(self, width: int = 80) -> str:
-        """The matrix where it fits a terminal so many cells wide, else its confusions as a list."""
+        """Render the matrix if it fits a terminal of this width, else a list of its confusions."""
         cell = max(2, len(f"{self.counts.max():,}")) + 1
         names = max(len(label) for label in self.labels)
         numbers = [str(number) for number in range(1, len(self.labels) + 1)]

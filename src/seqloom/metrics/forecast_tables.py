@@ -1,4 +1,4 @@
-"""Errors of forecasts by column and by steps ahead, as tables."""
+"""Forecast errors by column and by step ahead, as tables."""
 
 import math
 from collections.abc import Sequence
@@ -14,47 +14,47 @@ from seqloom.metrics.forecasts import ErrorTable, ForecastErrors
 __all__ = ["ColumnErrors", "ErrorRow", "StepErrors"]
 
 ERRORS = ("MSE", "MAE", "MASE", "sMAPE")
-SHOWN_STEPS = 8  # in a terminal
+SHOWN_STEPS = 8  # rows in a terminal
 
 
 @dataclass(frozen=True)
 class ErrorRow:
-    """The errors of one column, or of one step ahead: standardised, scaled and in per cent."""
+    """Errors of one column or of one step ahead: standardized, scaled and in per cent."""
 
     name: str
     mse: float
     mae: float
-    mase: float  # NaN where the training rows have no naive error
+    mase: float  # NaN if the training rows have no naive error
     smape: float
     mae_own: float = math.nan  # in the column's own units; NaN for several columns
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """The errors in figures; a dash for one that is not known."""
+        """The errors as text; a dash for an unknown one."""
         mase = "–" if math.isnan(self.mase) else f"{self.mase:.3f}"
         own = () if math.isnan(self.mae_own) else (f"{self.mae_own:.4g}",)
         return f"{self.mse:.4f}", f"{self.mae:.4f}", mase, f"{self.smape:.1f}", *own
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, those that are known."""
+        """Plain values for JSON, without unknown ones."""
         unknown = {name for name in ("mase", "mae_own") if math.isnan(getattr(self, name))}
         return {name: value for name, value in asdict(self).items() if name not in unknown}
 
 
 @dataclass(frozen=True)
 class _ErrorRows(Displayed):
-    """Errors by name, in order."""
+    """Base of tables of errors by name, in order."""
 
     headings: ClassVar[tuple[str, ...]]
 
     rows: tuple[ErrorRow, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON."""
+        """Plain values for JSON, without unknown ones."""
         return {"rows": [each.as_dict() for each in self.rows]}
 
     def lines(self, shown: Sequence[ErrorRow]) -> list[str]:
-        """A line for each of these rows, below their headings."""
+        """Render a line for each of these rows, below the headings."""
         lines = [self.headings, *((each.name, *each.cells) for each in shown)]
         width = max(len(name) for name, *_ in lines)
         return [f"{name:<{width}}" + "".join(f"{c:>9}" for c in cells) for name, *cells in lines]
@@ -62,31 +62,31 @@ class _ErrorRows(Displayed):
 
 @dataclass(frozen=True)
 class ColumnErrors(_ErrorRows):
-    """The errors of each column, over all windows and steps."""
+    """Errors of each column, averaged over windows and steps."""
 
     headings = ("column", *ERRORS, "own MAE")
 
     @classmethod
     def of(cls, errors: ForecastErrors, target: SeriesField) -> Self:
-        """Of the columns of a target."""
+        """Compute the errors of the columns of a target."""
         rows = zip(_rows(target.names, errors.by_column()), target.spread.tolist(), strict=True)
         return cls(tuple(replace(row, mae_own=row.mae * spread) for row, spread in rows))
 
 
 @dataclass(frozen=True)
 class StepErrors(_ErrorRows):
-    """The errors of each step ahead, over all windows and columns."""
+    """Errors of each step ahead, averaged over windows and columns."""
 
     headings = ("steps ahead", *ERRORS)
 
     @classmethod
     def of(cls, errors: ForecastErrors) -> Self:
-        """Steps are counted from 1."""
+        """Compute the errors by step, counted from 1."""
         table = errors.by_step()
         return cls(_rows([str(number + 1) for number in range(len(table.mse))], table))
 
     def spread_rows(self, most: int = SHOWN_STEPS) -> list[ErrorRow]:
-        """The first, the last, and some between them, evenly spread."""
+        """The first row, the last and evenly spaced ones in between."""
         places = np.linspace(0, len(self.rows) - 1, min(most, len(self.rows))).round()
         return [self.rows[place] for place in np.unique(places.astype(int)).tolist()]
 

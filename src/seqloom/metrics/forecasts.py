@@ -1,5 +1,4 @@
-"""Forecasts against what came: errors in units of the training spread, in per cent, and beside
-those of the seasonal naive forecast.
+"""Forecast errors: standardized, in per cent, and relative to the seasonal naive forecast.
 
 MASE is of Hyndman and Koehler 2006, "Another look at measures of forecast accuracy"; sMAPE of
 Makridakis 1993, "Accuracy measures: theoretical and practical concerns", from 0 to 200.
@@ -28,16 +27,16 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
-EXACT = 1e-6  # a standardised naive error below which a series repeats itself exactly
-PARTS = 5  # numbers kept of each error: see `_parts`
+EXACT = 1e-6  # standardized naive error below which a series counts as periodic without error
+PARTS = 5  # statistics kept of each error: see `_parts`
 
 
 @dataclass(frozen=True)
 class SeriesScale:
-    """How standardised columns lead back to their own units, and what the naive forecast misses.
+    """The scale of standardized columns, and the error of their seasonal naive forecast.
 
     `naive_error` is the mean absolute error of the seasonal naive forecast over the training rows,
-    standardised; empty where it is not known, and then there is no MASE.
+    standardized; if it is empty (unknown), MASE is not computed.
     """
 
     mean: Floats
@@ -46,32 +45,32 @@ class SeriesScale:
 
     @classmethod
     def of(cls, target: SeriesField) -> Self:
-        """That of the columns that a run forecasts."""
+        """The scale of the forecast columns of a run."""
         known = target.past.naive_error if target.past else ()
         return cls(target.mean, target.spread, np.array(known, np.float64))
 
     @property
     def divisors(self) -> Floats:
-        """What MASE divides the error of each column by; NaN where a column has no naive error."""
+        """The denominator of MASE for each column; NaN for a column without a naive error."""
         if not len(self.naive_error):
             return np.full(len(self.mean), np.nan)
         return np.where(self.naive_error > EXACT, self.naive_error, np.nan)
 
 
 class ErrorTable(NamedTuple):
-    """Errors of one shape: of columns (C,), of steps ahead (T,), or of both (T, C)."""
+    """Errors averaged over axes: by column (C,), by step ahead (T,), or by both (T, C)."""
 
     mse: Floats
     mae: Floats
-    mase: Floats  # NaN where it is not known
+    mase: Floats  # NaN if unknown
     smape: Floats  # per cent, 0 to 200
 
 
 @dataclass(frozen=True)
 class ForecastErrors:
-    """Errors of forecasts of N windows, T steps ahead, of C standardised columns.
+    """Errors of forecasts of N windows, T steps ahead, of C standardized columns.
 
-    Windows overlap, so `block` of them that follow one another are drawn together.
+    Windows overlap, so bootstrap resamples draw blocks of `block` consecutive windows.
     """
 
     windows: Floats  # (N, C, PARTS): means over the steps
@@ -83,14 +82,14 @@ class ForecastErrors:
     def of(
         cls, forecasts: NDArray[np.floating], actual: NDArray[np.floating], scale: SeriesScale
     ) -> Self:
-        """The errors of standardised forecasts (N, T, C)."""
+        """Compute the errors of standardized forecasts (N, T, C)."""
         check_rows(forecasts, actual)
         parts = _parts(np.asarray(forecasts, np.float64), np.asarray(actual, np.float64), scale)
         return cls(parts.mean(axis=1), parts.sum(axis=0))
 
     @classmethod
     def join(cls, groups: Sequence[Self], *, block: int = 1) -> Self:
-        """The errors of windows that were forecast in groups."""
+        """Concatenate the errors of groups of windows."""
         windows = np.concatenate([each.windows for each in groups])
         steps = np.sum([each.steps for each in groups], axis=0)
         return replace(groups[0], windows=windows, steps=steps, block=block)
@@ -105,29 +104,29 @@ class ForecastErrors:
 
     @property
     def sums(self) -> Floats:
-        """(blocks, PARTS + 1): the errors summed over the windows of each block, and their
-        number."""
+        """Sums (blocks, PARTS + 1) of each block: the errors of its windows, and their number."""
         starts = np.arange(0, len(self.windows), self.block)
         sums = np.add.reduceat(_column_means(self.windows), starts)
         counts = np.diff(np.append(starts, len(self.windows)))
         return np.concatenate([sums, counts[:, None]], axis=1)
 
     def by_column(self) -> ErrorTable:
-        """Of each column (C,), over all windows and steps."""
+        """Errors of each column (C,), averaged over windows and steps."""
         return _table(self.windows.mean(axis=0))
 
     def by_step(self) -> ErrorTable:
-        """Of each step ahead (T,), over all windows and columns."""
+        """Errors of each step ahead (T,), averaged over windows and columns."""
         return _table(_column_means(self.steps) / len(self.windows))
 
     def by_step_and_column(self) -> ErrorTable:
-        """Of each step ahead and column (T, C)."""
+        """Errors of each step ahead and column (T, C), averaged over windows."""
         return _table(self.steps / len(self.windows))
 
 
 def _parts(forecasts: Floats, actual: Floats, scale: SeriesScale) -> Floats:
-    """(N, T, C, PARTS): squared and absolute error, squared actual, symmetric percentage error in
-    own units, and absolute error in units of the naive one."""
+    """Statistics (N, T, C, PARTS): squared and absolute error, squared actual, symmetric percentage
+    error in original units, and absolute error divided by the naive one.
+    """
     off = np.abs(forecasts - actual)
     own = [values * scale.spread + scale.mean for values in (forecasts, actual)]
     size = np.abs(own[0]) + np.abs(own[1])
@@ -136,7 +135,7 @@ def _parts(forecasts: Floats, actual: Floats, scale: SeriesScale) -> Floats:
 
 
 def _column_means(parts: Floats) -> Floats:
-    """Means over columns of parts (…, C, PARTS); scaled errors over the columns that have any."""
+    """Means of parts (…, C, PARTS) over columns; scaled errors over the columns that have them."""
     means: Floats = parts.mean(axis=1)
     there = np.isfinite(parts[0, :, 4])
     if there.any():
@@ -149,8 +148,9 @@ def _table(parts: Floats) -> ErrorTable:
 
 
 def seasonal_naive_error(table: Floats, season: int) -> Floats:
-    """(C,): the mean absolute difference between each row of a table (N, C) and the one a season
-    before; missing rows are left out, and 0 stands for a column that has no such pair."""
+    """Seasonal naive error (C,): the mean absolute difference between the rows of a table (N, C)
+    and those one season before, without missing rows; 0 for a column without a complete pair.
+    """
     gaps = np.abs(table[season:] - table[:-season]) if season < len(table) else table[:0]
     there = np.isfinite(gaps)
     total: Floats = np.where(there, gaps, 0.0).sum(axis=0)
@@ -158,7 +158,7 @@ def seasonal_naive_error(table: Floats, season: int) -> Floats:
 
 
 class _ForecastMetric(SumMetric[ForecastErrors]):
-    """A mean over windows, steps and columns of one of the kept numbers."""
+    """A mean of one statistic over windows, steps and columns."""
 
     direction = Direction.LOWER
     targets = ("series",)
@@ -166,7 +166,7 @@ class _ForecastMetric(SumMetric[ForecastErrors]):
     part = 0
 
     def signature(self, data: ForecastErrors) -> str:
-        """The scale, and the windows that were drawn together."""
+        """The scale, and the size of bootstrap blocks."""
         return f"standardised|windows:{len(data.windows)}|blocks of {data.block}"
 
     def statistics(self, data: ForecastErrors) -> Floats:
@@ -180,24 +180,26 @@ class _ForecastMetric(SumMetric[ForecastErrors]):
 
 @METRICS.part("forecast R²")
 class ForecastRSquared(_ForecastMetric):
-    """1 − squared error / squared distance from the training mean: 0 for that mean, 1 at best."""
+    """R²: 1 − squared error / squared distance from the training mean; 0 for predicting that mean,
+    1 at best.
+    """
 
     name = "R²"
     direction = Direction.HIGHER
     order = 10
 
     def leads(self, data: ForecastErrors) -> bool:
-        """Always: of the same windows it ranks models as MSE does, and it has a scale."""
+        """Always true: on the same windows R² ranks models as MSE does, and it has a scale."""
         return True
 
     def combine(self, sums: Floats) -> float:
-        """0 where everything stays at the training mean."""
+        """0 if all values equal the training mean."""
         return float(1 - sums[0] / sums[2]) if sums[2] > 0 else 0.0
 
 
 @METRICS.part("MSE")
 class MeanSquaredError(_ForecastMetric):
-    """The mean squared error of standardised columns."""
+    """Mean squared error of standardized columns."""
 
     name = "MSE"
     order = 11
@@ -205,7 +207,7 @@ class MeanSquaredError(_ForecastMetric):
 
 @METRICS.part("forecast MAE")
 class ForecastMeanAbsoluteError(_ForecastMetric):
-    """The mean absolute error of standardised columns."""
+    """Mean absolute error of standardized columns."""
 
     name = "MAE"
     order = 12
@@ -214,25 +216,26 @@ class ForecastMeanAbsoluteError(_ForecastMetric):
 
 @METRICS.part("MASE")
 class MeanAbsoluteScaledError(_ForecastMetric):
-    """The mean absolute error in units of the seasonal naive forecast's over the training rows, as
-    a mean over columns; below 1 is better than that forecast one season ahead."""
+    """MASE: the mean absolute error divided by that of the seasonal naive forecast over the
+    training rows, averaged over columns; below 1 is better than that forecast one season ahead.
+    """
 
     name = "MASE"
     order = 13
     part = 4
 
     def fits(self, data: ForecastErrors) -> bool:
-        """Where the naive error is known and not 0."""
+        """Whether some column has a naive error that is not 0."""
         return data.has_naive_error
 
     def signature(self, data: ForecastErrors) -> str:
-        """The windows that were drawn together."""
+        """The size of bootstrap blocks."""
         return f"windows:{len(data.windows)}|blocks of {data.block}"
 
 
 @METRICS.part("sMAPE")
 class SymmetricPercentageError(_ForecastMetric):
-    """The mean of 200 × |error| / (|forecast| + |actual|) in the columns' own units."""
+    """sMAPE: the mean of 200 × |error| / (|forecast| + |actual|) in the columns' original units."""
 
     name = "sMAPE"
     order = 14
@@ -240,5 +243,5 @@ class SymmetricPercentageError(_ForecastMetric):
     digits = 2
 
     def signature(self, data: ForecastErrors) -> str:
-        """The units, and the windows that were drawn together."""
+        """The units, and the size of bootstrap blocks."""
         return f"own units|windows:{len(data.windows)}|blocks of {data.block}"

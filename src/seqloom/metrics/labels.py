@@ -1,6 +1,6 @@
-"""Labels against labels: accuracy and F1, for whole rows and for tags (S8).
+"""Metrics of labels and tags: accuracy and F1 (S8).
 
-Labels of the references that a model has never seen count as any other: they are errors.
+Labels that are absent from the training data count like others: they are errors.
 """
 
 from collections.abc import Callable
@@ -17,14 +17,14 @@ __all__ = ["Accuracy", "MacroF1", "WeightedF1", "WholeRows", "accuracy_from_coun
 
 @METRICS.part("accuracy")
 class Accuracy(SumMetric[Predictions]):
-    """Per cent of labels or tags that are right, over all rows."""
+    """Percentage of correct labels or tags, over all rows."""
 
     name = "accuracy"
     targets: ClassVar[tuple[str, ...]] = ("label", "tags")
     order = 10
 
     def leads(self, data: Predictions) -> bool:
-        """All but tags that mark spans: most of those are usually O."""
+        """True except for tags that mark spans: most of those are usually O."""
         return not data.scheme.marks_spans
 
     def signature(self, data: Predictions) -> str:
@@ -33,7 +33,7 @@ class Accuracy(SumMetric[Predictions]):
         return f"rows:{len(data)}{tags}"
 
     def statistics(self, data: Predictions) -> NDArray[np.float64]:
-        """Labels that are right, and all, of each row."""
+        """Correct labels and all labels of each row."""
         return data.right_counts
 
     def combine(self, sums: NDArray[np.float64]) -> float:
@@ -43,7 +43,7 @@ class Accuracy(SumMetric[Predictions]):
 
 @METRICS.part("whole rows")
 class WholeRows(Accuracy):
-    """Per cent of rows whose tags are all right."""
+    """Percentage of rows whose tags are all correct."""
 
     name = "whole rows"
     targets = ("tags",)
@@ -58,25 +58,27 @@ class WholeRows(Accuracy):
         return f"rows:{len(data)}"
 
     def statistics(self, data: Predictions) -> NDArray[np.float64]:
-        """Whether a row is right."""
+        """1 for each row that is correct, else 0."""
         return np.array([(output == reference, 1) for output, reference in data.tags], np.float64)
 
 
 @METRICS.part("macro F1")
 class MacroF1(Metric[Predictions]):
-    """The mean over the references' classes of 2 × right / (predicted + expected), in per cent."""
+    """Macro F1 in per cent: the mean over the references' classes of 2 × correct / (predicted +
+    expected).
+    """
 
     name = "macro F1"
     targets: ClassVar[tuple[str, ...]] = ("label", "tags")
     order = 11
 
     def measure(self, data: Predictions) -> Callable[[Counts], float]:
-        """From the F1 and the support of each class."""
+        """The weighted F1 and support of each class."""
         counts = data.class_counts
         return lambda rows: 100 * self.average(*counts.f1(rows))
 
     def average(self, f1: NDArray[np.float64], support: NDArray[np.float64]) -> float:
-        """Every class alike."""
+        """The unweighted mean."""
         return float(f1.mean())
 
     def signature(self, data: Predictions) -> str:
@@ -86,19 +88,19 @@ class MacroF1(Metric[Predictions]):
 
 @METRICS.part("weighted F1")
 class WeightedF1(MacroF1):
-    """The same mean with each class by its support."""
+    """Weighted F1 in per cent: the mean over the references' classes, weighted by support."""
 
     name = "weighted F1"
     targets = ("label",)
     order = 12
 
     def average(self, f1: NDArray[np.float64], support: NDArray[np.float64]) -> float:
-        """Each class as often as it comes."""
+        """The mean weighted by support."""
         return float(np.average(f1, weights=support))
 
 
 def accuracy_from_counts(rows: NDArray[np.float64], *, what: str, seed: int | None = 1) -> Score:
-    """Per cent of what was asked for that is right, from (right, asked) of each row."""
+    """Accuracy in per cent from (correct, asked) of each row."""
 
     def measure(counts: Counts) -> float:
         right, asked = counts @ rows

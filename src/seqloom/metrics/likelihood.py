@@ -1,4 +1,4 @@
-"""How surprised a model is by the references."""
+"""Metrics of a model's likelihood of the references."""
 
 import math
 from collections.abc import Sequence
@@ -27,8 +27,9 @@ Whole = Sequence[int] | NDArray[np.integer]
 
 @dataclass(frozen=True)
 class Likelihoods:
-    """(rows, 2): the natural log-probability of each row, and how many tokens or characters it
-    has; DataError where a row of them makes no sense."""
+    """Natural log-probabilities of rows, and their numbers of tokens or characters, (rows, 2);
+    DataError if a row is invalid.
+    """
 
     rows: NDArray[np.float64]
     unit: str  # "tokens" or "characters"
@@ -39,7 +40,7 @@ class Likelihoods:
 
     @classmethod
     def of(cls, log_probabilities: Column, counts: Whole, unit: str) -> "Likelihoods":
-        """From both columns."""
+        """Combine both columns."""
         check_rows(log_probabilities, counts)
         columns = [np.asarray(each, np.float64) for each in (log_probabilities, counts)]
         rows = np.stack(columns, axis=1)
@@ -55,7 +56,7 @@ class Likelihoods:
 
 
 class _Surprise(SumMetric[Likelihoods]):
-    """From summed log-probabilities and counts."""
+    """Base of metrics of summed log-probabilities and counts."""
 
     direction = Direction.LOWER
     targets = ("language",)
@@ -63,7 +64,7 @@ class _Surprise(SumMetric[Likelihoods]):
     digits = 3
 
     def fits(self, data: Likelihoods) -> bool:
-        """Counts of its own unit."""
+        """Whether the counts are in this metric's unit."""
         return data.unit == self.unit
 
     def signature(self, data: Likelihoods) -> str:
@@ -85,26 +86,26 @@ class Perplexity(_Surprise):
     digits = 2
 
     def combine(self, sums: NDArray[np.float64]) -> float:
-        """Infinite where it is beyond all numbers."""
+        """Infinite if it overflows."""
         with np.errstate(over="ignore"):
             return float(np.exp(-sums[0] / sums[1]))
 
 
 @METRICS.part("bits per character")
 class BitsPerCharacter(_Surprise):
-    """The bits it takes to tell a text to someone who has the model, for each character."""
+    """Bits per character: the mean negative log-probability of a character, to base 2."""
 
     name = "bits per character"
     order = 31
 
     def combine(self, sums: NDArray[np.float64]) -> float:
-        """In logarithms to base 2."""
+        """The mean to base 2."""
         return float(-sums[0] / sums[1]) / math.log(2)
 
 
 @METRICS.part("nats per character")
 class NatsPerCharacter(_Surprise):
-    """The same in natural logarithms: the loss of a model of characters."""
+    """Nats per character: the mean negative natural log-probability of a character."""
 
     name = "nats per character"
     order = 32

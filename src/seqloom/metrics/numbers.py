@@ -1,4 +1,4 @@
-"""Numbers against numbers: how much of their spread is explained, and how far off they are."""
+"""Metrics of numeric targets: R², RMSE and MAE."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,17 @@ __all__ = ["MeanAbsoluteError", "RSquared", "RootMeanSquaredError"]
 
 
 class _NumberMetric(SumMetric[Predictions]):
-    """From sums over rows: 1, squared and absolute error, reference, squared reference.
+    """Base of metrics of sums over rows: 1, squared and absolute error, reference, squared
+    reference.
 
-    References are read as their field reads them; a model that diverges may put out NaN.
+    References are parsed by their field; a diverged model may output NaN.
     """
 
     targets = ("number",)
     digits = 3
 
     def statistics(self, data: Predictions) -> NDArray[np.float64]:
-        """References are taken from their mean, where sums of squares lose fewer digits."""
+        """References are centred, so that sums of squares lose fewer digits."""
         references = _numbers(data.references)
         off = np.array(list(map(float, data.outputs))) - references
         centred = references - references.mean()
@@ -33,7 +34,7 @@ class _NumberMetric(SumMetric[Predictions]):
 
 @METRICS.part("R²")
 class RSquared(_NumberMetric):
-    """1 − squared error / spread around the mean; 0 for guessing the mean, 1 at best."""
+    """R²: 1 − squared error / squared distance from the mean; 0 for predicting it, 1 at best."""
 
     name = "R²"
     order = 10
@@ -43,7 +44,7 @@ class RSquared(_NumberMetric):
         return True
 
     def combine(self, sums: NDArray[np.float64]) -> float:
-        """0 where all references are equal."""
+        """0 if all references are equal."""
         rows, squared, _, total, squares = sums
         spread = squares - total**2 / rows
         return float(1 - squared / spread) if spread > 0 else 0.0
@@ -51,7 +52,7 @@ class RSquared(_NumberMetric):
 
 @METRICS.part("RMSE")
 class RootMeanSquaredError(_NumberMetric):
-    """The root of the mean squared error."""
+    """Root mean squared error."""
 
     name = "RMSE"
     direction = Direction.LOWER
@@ -64,19 +65,19 @@ class RootMeanSquaredError(_NumberMetric):
 
 @METRICS.part("MAE")
 class MeanAbsoluteError(_NumberMetric):
-    """The mean absolute error."""
+    """Mean absolute error."""
 
     name = "MAE"
     direction = Direction.LOWER
     order = 12
 
     def combine(self, sums: NDArray[np.float64]) -> float:
-        """From the sum of absolute errors."""
+        """The mean of absolute errors."""
         return float(sums[2] / sums[0])
 
 
 def _numbers(references: Sequence[str]) -> NDArray[np.float64]:
-    """The references' numbers; DataError with the first row that has none."""
+    """Parse the references; DataError for the first that is not a number."""
     numbers = np.empty(len(references))
     for row, cell in enumerate(references):
         try:

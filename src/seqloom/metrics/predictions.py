@@ -1,4 +1,4 @@
-"""Outputs beside their references, and what they look like: the facts by which metrics fit."""
+"""Outputs beside their references, and the properties by which metrics are selected."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ __all__ = [
     "target_scores",
 ]
 
-SENTENCE_WORDS = 4  # on average: BLEU counts stretches of up to four words
+SENTENCE_WORDS = 4  # on average: BLEU counts n-grams of up to four words
 SYMBOL_LETTERS = 1.8  # on average, of the symbols of a pronunciation
 LONGEST_SYMBOL = 4  # letters
 LONGEST_WORD = 30  # symbols on average, of something that is pronounced as one word
@@ -30,10 +30,10 @@ LabelRow = tuple[list[str], list[str]]
 
 @dataclass(frozen=True)
 class Predictions:
-    """Outputs and references of one kind of target, row by row.
+    """Outputs and references of one kind of target, by row.
 
-    `confidences` holds for each row the probability of each of its output labels or tags; it is
-    empty where they are not known.
+    `confidences` holds for each row the probability of each output label or tag; it is empty if
+    they are unknown.
     """
 
     kind: str
@@ -52,28 +52,28 @@ class Predictions:
 
     @cached_property
     def pairs(self) -> list[tuple[str, str]]:
-        """(output, reference) of each row, in lower case if so asked."""
+        """(output, reference) of each row, lowercased if requested."""
         rows = zip(self.outputs, self.references, strict=True)
         return [(o.lower(), r.lower()) if self.lowercase else (o, r) for o, r in rows]
 
     @property
     def case(self) -> str:
-        """How letters were compared, for signatures."""
+        """Whether case was ignored, for signatures."""
         return f"case:{'lc' if self.lowercase else 'mixed'}"
 
     @cached_property
     def words(self) -> list[LabelRow]:
-        """The pairs, cut at white space."""
+        """The pairs, split at white space."""
         return [(output.split(), reference.split()) for output, reference in self.pairs]
 
     @cached_property
     def mean_words(self) -> float:
-        """Pieces between white space in a reference, on average."""
+        """Mean number of words in a reference."""
         return sum(len(reference) for _, reference in self.words) / len(self)
 
     @cached_property
     def are_symbols(self) -> bool:
-        """Whether references are symbols set apart by spaces, as in pronunciations.
+        """Whether references are symbols separated by spaces, as in pronunciations.
 
         They are where a reference has two pieces or more on average, a piece has at most 1.8
         letters on average, and no more than one in a hundred has above four. Marks, modifiers
@@ -89,7 +89,7 @@ class Predictions:
 
     @property
     def are_pronunciations(self) -> bool:
-        """Whether references are symbols, and few enough to make up a word each."""
+        """Whether references are symbols, and few enough for one word each."""
         return self.are_symbols and self.mean_words <= LONGEST_WORD
 
     @property
@@ -99,27 +99,27 @@ class Predictions:
 
     @cached_property
     def labels(self) -> list[LabelRow]:
-        """The labels of each row: its tags, or its only one."""
+        """The labels of each row: its tags, or its single label."""
         if self.kind == "tags":
             return self.tags
         return [([output.strip()], [reference.strip()]) for output, reference in self._plain]
 
     @cached_property
     def right_counts(self) -> NDArray[np.float64]:
-        """(rows, 2): labels that are right, and all."""
+        """Correct labels and all labels of each row, (rows, 2)."""
         rows = [(sum(map(str.__eq__, *pair)), len(pair[1])) for pair in self.labels]
         return np.array(rows, np.float64)
 
     @cached_property
     def class_counts(self) -> ClassCounts:
-        """How often each class of the references is right, predicted and expected."""
+        """Correct, predicted and expected counts of each class of the references."""
         return ClassCounts.of(self.labels)
 
     @cached_property
     def tags(self) -> list[LabelRow]:
-        """The tags of each row; DataError where an output has another number than its reference.
+        """The tags of each row; DataError where an output and its reference differ in length.
 
-        Tags stand between spaces, as their field cuts them; other white space is part of one.
+        Tags are separated by spaces, as in their field; other white space belongs to a tag.
         """
         rows = [(split_symbols(o), split_symbols(r)) for o, r in self._plain]
         for number, (output, reference) in enumerate(rows, 1):
@@ -132,14 +132,14 @@ class Predictions:
 
     @cached_property
     def scheme(self) -> TagScheme:
-        """How tags mark spans, by the references."""
+        """The tagging scheme of the references."""
         if self.kind != "tags":
             return TagScheme.NONE
         return detect_scheme([reference for _, reference in self.tags])
 
     @cached_property
     def span_counts(self) -> NDArray[np.float64]:
-        """(rows, 3): spans that are right, in the output, and in the reference."""
+        """Correct, predicted and expected spans of each row, (rows, 3)."""
         rows = []
         for output, reference in self.tags:
             found = set(find_spans(output, self.scheme))
@@ -153,7 +153,9 @@ class Predictions:
 
 
 def _letters(piece: str) -> int:
-    """Letters of a symbol without marks and modifiers; all that it has where it has no letter."""
+    """The number of letters of a symbol without marks and modifiers; its length if it has no
+    letter.
+    """
     if any(unicodedata.name(each, "").startswith(EAST_ASIAN) for each in piece):
         return LONGEST_SYMBOL + 1
     categories = [unicodedata.category(each) for each in piece]
@@ -169,5 +171,5 @@ def target_scores(
     lowercase: bool = False,
     seed: int | None = 1,
 ) -> list[Score]:
-    """The scores of outputs and references of this kind of target, the leading one first."""
+    """The scores that apply to outputs and references of this kind, the main one first."""
     return score_all(Predictions(kind, outputs, references, lowercase), seed=seed)

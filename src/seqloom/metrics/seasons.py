@@ -1,4 +1,4 @@
-"""The season of a table over time: after how many steps it repeats."""
+"""Detect the season of a time series: its period in steps."""
 
 from collections.abc import Sequence
 
@@ -7,13 +7,13 @@ from numpy.typing import NDArray
 
 __all__ = ["calendar_periods", "find_season"]
 
-REPEATS = 3  # seasons ahead at which a table must still be like itself
-WEAK = 0.1  # correlation below which a season is of no use
-NEARLY = 0.8  # of the strongest: among those, the shortest season is taken
-CALENDAR = 0.95  # of the strongest, less what may be chance: a period of the calendar is taken
-NOISE = 4.0  # standard errors of white noise, for many periods tried at once
-CYCLES = 1.4  # the same for series that drift, by the number of seasons they hold
-EXPECTED = 0.6  # of both, for a period of the calendar: few of those are tried
+REPEATS = 3  # multiples of a period at which the series must correlate with itself
+WEAK = 0.1  # correlation below which a season is ignored
+NEARLY = 0.8  # share of the strongest correlation: among these, the shortest is taken
+CALENDAR = 0.95  # share of the strongest, less noise, for which a calendar period is taken
+NOISE = 4.0  # standard errors of white noise, a bound for many periods tested at once
+CYCLES = 1.4  # as above for drifting series, by the number of seasons they hold
+EXPECTED = 0.6  # factor of both bounds for calendar periods: few of those are tested
 
 MINUTE, HOUR, DAY = 60.0, 3_600.0, 86_400.0
 CALENDAR_SECONDS = (MINUTE, HOUR, DAY, 7 * DAY, 365.25 * DAY)
@@ -23,9 +23,9 @@ Table = NDArray[np.float64]
 
 
 def calendar_periods(unit: str, step: float) -> tuple[int, ...]:
-    """The minute, hour, day, week and year in steps, where a step is so many seconds or months.
+    """The minute, hour, day, week and year in steps, for a step of some seconds or months.
 
-    Only periods of two steps or more; none where times are mere numbers.
+    Only periods of two steps or more; none if times are plain numbers.
     """
     if unit == "number" or step <= 0:
         return ()
@@ -34,7 +34,7 @@ def calendar_periods(unit: str, step: float) -> tuple[int, ...]:
 
 
 def find_season(table: Table, most: int, *, calendar: Sequence[int] = ()) -> int:
-    """The steps, up to `most`, after which a table (N, C) repeats; 1 where it does not.
+    """The period of a table (N, C) in steps, at most `most`; 1 if it has none.
 
     The strength of a period is the autocorrelation at one, two and three times the period, on
     average, of what a moving average over one period leaves: that takes out trend and drift and
@@ -64,7 +64,7 @@ def find_season(table: Table, most: int, *, calendar: Sequence[int] = ()) -> int
 
 
 def _complete(table: Table) -> Table:
-    """The table with missing values between their neighbours, column by column."""
+    """Interpolate missing values, column by column."""
     rows = np.arange(len(table))
     columns = []
     for column in table.T:
@@ -75,7 +75,7 @@ def _complete(table: Table) -> Table:
 
 
 def _strength(table: Table, period: int) -> float:
-    """The mean correlation with one, two and three periods before, over all columns."""
+    """The mean autocorrelation at one, two and three periods, over all columns."""
     rest = table[period // 2 :][: len(table) - 2 * (period // 2)] - _moving_average(table, period)
     variance = np.maximum(np.square(rest).mean(axis=0), 1e-12)
     lags = [lag for lag in period * np.arange(1, REPEATS + 1) if len(rest) - lag >= period // 2]
@@ -84,7 +84,7 @@ def _strength(table: Table, period: int) -> float:
 
 
 def _moving_average(table: Table, period: int) -> Table:
-    """The centred mean over one period, its ends by half where the period is even."""
+    """The centred moving average over one period; the two ends of an even one have half weight."""
     sums = np.cumsum(np.concatenate([np.zeros((1, table.shape[1])), table]), axis=0)
     means: Table = (sums[period:] - sums[:-period]) / period
     return means if period % 2 else np.asarray((means[1:] + means[:-1]) / 2)

@@ -1,4 +1,4 @@
-"""Forecasts that need no training to speak of, beside which a model has to stand."""
+"""Baseline forecasts: seasonal naive, and ridge regression in closed form."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -9,24 +9,24 @@ from numpy.typing import NDArray
 
 __all__ = ["linear_forecast", "ridge", "ridge_path", "seasonal_naive"]
 
-PENALTY = 1e-4  # of the ridge, as a share of the mean square of what is read
-MOST = 20_000  # windows of a column that the ridge is fitted to
+PENALTY = 1e-4  # ridge penalty, as a share of the inputs' mean square
+MOST = 20_000  # windows of a column to which the ridge regression is fitted
 
 Table = NDArray[np.float64]
 
 
 def seasonal_naive(past: NDArray[np.floating], season: int, horizon: int) -> NDArray[np.floating]:
-    """What was one season ago, of pasts (N, S, C), over and over."""
+    """Repeat the last season of pasts (N, S, C)."""
     season = min(season, past.shape[1])
     last = past[:, past.shape[1] - season :]
     return last[:, np.arange(horizon) % season]
 
 
 def ridge(table: Table, window: int, horizon: int) -> NDArray[np.float32]:
-    """The linear map (window, horizon) with the least squared error, in closed form.
+    """Ridge regression from windows to horizons: a linear map (window, horizon), in closed form.
 
-    It takes a window of one column less its last value to what follows, less the same; one map
-    serves all columns. Windows with missing rows are left out.
+    Inputs and outputs are relative to the window's last value; all columns share the map. Windows
+    with missing rows are left out.
     """
     (found,) = ridge_path(_column_spans(table, window + horizon), window, (PENALTY,))
     return found
@@ -35,7 +35,7 @@ def ridge(table: Table, window: int, horizon: int) -> NDArray[np.float32]:
 def ridge_path(
     spans: Iterable[NDArray[np.floating]], window: int, penalties: Sequence[float]
 ) -> list[NDArray[np.float32]]:
-    """The same map for each penalty, from spans (N, window + horizon) of single columns."""
+    """Ridge regression for each penalty, from spans (N, window + horizon) of single columns."""
     square: Any = 0.0
     product: Any = 0.0
     for span in spans:
@@ -51,7 +51,7 @@ def ridge_path(
 
 
 def _column_spans(table: Table, length: int) -> Iterator[Table]:
-    """Spans of each column that miss no row, at most `MOST` of each."""
+    """Complete spans of each column, at most `MOST` of each."""
     for column in table.T:
         spans = sliding_window_view(column, length)
         spans = spans[np.isfinite(spans).all(axis=1)]
@@ -61,7 +61,7 @@ def _column_spans(table: Table, length: int) -> Iterator[Table]:
 def linear_forecast(
     past: NDArray[np.floating], linear: NDArray[np.float32]
 ) -> NDArray[np.floating]:
-    """The forecast of pasts (N, S, C) by such a map."""
+    """Forecast from pasts (N, S, C) by such a linear map."""
     last = past[:, -1:]
     levelled = (past - last)[:, past.shape[1] - len(linear) :]
     forecast: NDArray[np.floating] = np.einsum("nsc,st->ntc", levelled, linear) + last

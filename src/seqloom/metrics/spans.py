@@ -1,11 +1,10 @@
-"""Spans that tags mark, by the rules of seqeval and conlleval (Tjong Kim Sang and De Meulder 2003,
+"""Spans from tags, by the rules of seqeval and conlleval (Tjong Kim Sang and De Meulder 2003,
 "Introduction to the CoNLL-2003 Shared Task"; Ramshaw and Marcus 1995, "Text Chunking using
 Transformation-Based Learning").
 
-Tags are `O` outside, else a prefix and a type: `B-city`. Spans are read leniently, which is what
-published figures are computed with: a span begins wherever a tag cannot belong to the one before,
-so `O I-city` holds a span although BIO would want `B-city`. With `strict`, what the scheme does not
-allow is no span.
+Tags are `O` outside, else a prefix and a type: `B-city`. Spans are read leniently, as for published
+figures: a span begins wherever a tag cannot continue the previous one, so `O I-city` holds a span
+although BIO requires `B-city`. `strict` ignores spans that the scheme does not allow.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +19,13 @@ UNTYPED = "_"
 
 
 class TagScheme(StrEnum):
-    """How tags mark where spans begin and end."""
+    """A tagging scheme: how tags mark the start and end of spans."""
 
     NONE = "none"  # tags that mark no spans, such as parts of speech
     BIO = "BIO"  # every span begins with B; also called IOB2
-    IOB1 = "IOB1"  # B only where a span follows one of its type at once
+    IOB1 = "IOB1"  # B only where a span directly follows another of its type
     BIOES = "BIOES"  # E ends a span, S is one of a single token
-    BILOU = "BILOU"  # the same with L and U
+    BILOU = "BILOU"  # BIOES with L and U
 
     @property
     def marks_spans(self) -> bool:
@@ -35,7 +34,7 @@ class TagScheme(StrEnum):
 
 
 class Span(NamedTuple):
-    """A stretch of tokens, from `start` to before `end`, and what it is."""
+    """A typed span of tokens from `start` (inclusive) to `end` (exclusive)."""
 
     kind: str
     start: int
@@ -43,7 +42,7 @@ class Span(NamedTuple):
 
 
 class _Tag(NamedTuple):
-    """A tag as prefix and type, in the letters of BIOES."""
+    """A tag split into its BIOES prefix and its type."""
 
     prefix: str
     kind: str
@@ -54,11 +53,11 @@ _LETTERS = {"L": "E", "U": "S"}
 
 
 def detect_scheme(rows: Sequence[Sequence[str]]) -> TagScheme:
-    """The scheme of rows of tags; NONE where they mark no spans.
+    """Detect the scheme of rows of tags; NONE if they mark no spans.
 
-    All tags but `O` have a prefix and a hyphen, or all are bare prefixes with a `B` among them.
-    L or U mean BILOU, E or S BIOES. Without these it is IOB1 where spans begin with I, and B is
-    only where IOB1 needs it; else BIO.
+    Tags mark spans if all but `O` have a prefix and a hyphen, or all are bare prefixes and some are
+    `B`. L or U means BILOU, E or S BIOES. Otherwise the scheme is IOB1 if spans begin with I and B
+    occurs only where IOB1 needs it, else BIO.
     """
     tags = set(chain.from_iterable(rows)) - {OUTSIDE}
     bare = all(len(tag) == 1 for tag in tags) and "B" in tags
@@ -75,7 +74,7 @@ def detect_scheme(rows: Sequence[Sequence[str]]) -> TagScheme:
 
 
 def _are_iob1(rows: Sequence[Sequence[str]]) -> bool:
-    """Whether some span begins with I, and each B parts spans of one type."""
+    """Whether some span begins with I, and each B separates spans of one type."""
     some = False
     for row in rows:
         parsed = [_END, *map(_parse, row)]
@@ -99,7 +98,7 @@ def _parse(tag: str) -> _Tag:
 
 
 def _lenient_spans(tags: Sequence[_Tag]) -> list[Span]:
-    """A span ends where the next tag cannot go on with it, and begins where it cannot go on."""
+    """The spans of lenient reading: a span ends before a tag that cannot continue it."""
     spans, start, before = [], 0, _END
     for place, tag in enumerate(tags):
         parted = _parts(before, tag)
@@ -112,7 +111,7 @@ def _lenient_spans(tags: Sequence[_Tag]) -> list[Span]:
 
 
 def _parts(before: _Tag, tag: _Tag) -> bool:
-    """Whether no span holds both of two neighbours."""
+    """Whether a span ends between two neighbouring tags."""
     return (
         before.prefix in (OUTSIDE, "E", "S")
         or tag.prefix in (OUTSIDE, "B", "S")
@@ -121,7 +120,7 @@ def _parts(before: _Tag, tag: _Tag) -> bool:
 
 
 def _strict_spans(tags: Sequence[_Tag], scheme: TagScheme) -> list[Span]:
-    """Only spans that are written as the scheme says: its start, its inner tags, its end."""
+    """The spans that follow the scheme: its start, inner and end tags."""
     starts, ends = _STRICT[scheme]
     spans, place, before = [], 0, _END
     while place < len(tags):

@@ -1,6 +1,7 @@
-"""Written outputs against written references: BLEU and chrF by sacrebleu, exact match, edit rates.
+"""Metrics of texts: BLEU and chrF by sacrebleu, exact match, edit rates.
 
-Which of them lead, and which fit at all, follows from the references (Predictions has the rules):
+The references determine which metrics apply and which one is the main one (Predictions has the
+rules):
 
 - sentences, of four words or more on average: chrF leads, then BLEU, exact match, WER and CER;
 - shorter texts, such as names, dates and inflected forms: exact match leads, then chrF, WER and
@@ -35,26 +36,26 @@ __all__ = [
 
 
 class _SacreBleu(Metric[Predictions]):
-    """sacrebleu's own counts and formula; only the resampling is ours.
+    """sacrebleu's counts and formula, with our own resampling.
 
-    sacrebleu's own interval takes its seed from the environment, gives no ends, and holds all
+    sacrebleu's own interval takes its seed from the environment, gives no bounds, and holds all
     resamples in memory at once; the counts of a row are not part of its public interface.
     """
 
     targets = ("text",)
 
     def metric(self, *, lowercase: bool) -> "CorpusMetric":
-        """The metric of sacrebleu."""
+        """The sacrebleu metric."""
         raise NotImplementedError
 
     def signature(self, data: Predictions) -> str:
-        """sacrebleu's, which is complete once something was measured."""
+        """sacrebleu's signature, which is complete once something was measured."""
         metric = self.metric(lowercase=data.lowercase)
         metric._extract_corpus_statistics(data.outputs[:1], [data.references[:1]])
         return str(metric.get_signature())
 
     def measure(self, data: Predictions) -> Callable[[Counts], float]:
-        """From counts of n-grams, summed over rows."""
+        """The value as a function of n-gram counts, summed over rows."""
         metric = self.metric(lowercase=data.lowercase)
         counts = metric._extract_corpus_statistics(data.outputs, [data.references])
         statistics = np.array(counts, np.int64)
@@ -67,18 +68,19 @@ class _SacreBleu(Metric[Predictions]):
 
 @METRICS.part("chrF")
 class ChrF(_SacreBleu):
-    """F-score of character n-grams (Popović 2015, "chrF: character n-gram F-score for automatic MT
-    evaluation")."""
+    """chrF: F-score of character n-grams (Popović 2015, "chrF: character n-gram F-score for
+    automatic MT evaluation").
+    """
 
     name = "chrF"
     order = 10
 
     def fits(self, data: Predictions) -> bool:
-        """Texts whose characters count."""
+        """Whether the outputs are texts other than symbols."""
         return not data.are_symbols
 
     def leads(self, data: Predictions) -> bool:
-        """Sentences, where it follows human judgement better than BLEU on few rows."""
+        """True for sentences, where chrF follows human judgement better than BLEU on few rows."""
         return data.are_sentences
 
     def metric(self, *, lowercase: bool) -> "CorpusMetric":
@@ -101,7 +103,7 @@ class Bleu(_SacreBleu):
         return data.are_sentences
 
     def metric(self, *, lowercase: bool) -> "CorpusMetric":
-        """BLEU of sacrebleu, which need not warn of marks that stand apart on both sides."""
+        """sacrebleu's BLEU, without its warning about tokenized text."""
         from sacrebleu.metrics.bleu import BLEU
 
         return BLEU(lowercase=lowercase, force=True)
@@ -109,61 +111,61 @@ class Bleu(_SacreBleu):
 
 @METRICS.part("exact match")
 class ExactMatch(SumMetric[Predictions]):
-    """Per cent of outputs that equal their references."""
+    """Percentage of outputs that equal their references."""
 
     name = "exact match"
     targets = ("text",)
     order = 12
 
     def leads(self, data: Predictions) -> bool:
-        """Texts that are short enough to be right as a whole."""
+        """True for texts that are short enough to match exactly."""
         return not data.are_sentences
 
     def signature(self, data: Predictions) -> str:
-        """How letters were compared, and the number of rows."""
+        """Whether case was ignored, and the number of rows."""
         return f"{data.case}|rows:{len(data)}"
 
     def statistics(self, data: Predictions) -> NDArray[np.float64]:
-        """Whether a row is right."""
+        """1 for each row that is correct, else 0."""
         return np.array([(output == reference, 1) for output, reference in data.pairs], np.float64)
 
     def combine(self, sums: NDArray[np.float64]) -> float:
-        """The share of rows."""
+        """The share of correct rows."""
         return 100 * float(sums[0] / sums[1])
 
 
 def edit_distance(output: Sequence[str], reference: Sequence[str]) -> int:
-    """The fewest items to insert, leave out or replace in one to get the other."""
+    """Levenshtein distance: the fewest insertions, deletions and substitutions."""
     from rapidfuzz.distance import Levenshtein
 
     return int(Levenshtein.distance(output, reference))
 
 
 class _EditRate(SumMetric[Predictions]):
-    """The edits of all rows in per cent of the items of all references, which may be above 100."""
+    """Edits of all rows in per cent of the references' items; may exceed 100."""
 
     direction = Direction.LOWER
     targets = ("text",)
 
     def fits(self, data: Predictions) -> bool:
-        """Texts of words."""
+        """Whether the outputs are texts of words."""
         return not data.are_symbols
 
     def signature(self, data: Predictions) -> str:
-        """How letters were compared, and the number of rows."""
+        """Whether case was ignored, and the number of rows."""
         return f"{data.case}|rows:{len(data)}"
 
     def items(self, data: Predictions) -> Sequence[tuple[Sequence[str], Sequence[str]]]:
-        """What is edited in each row: outputs and references as sequences."""
+        """The outputs and references of each row as sequences of items."""
         return data.words
 
     def statistics(self, data: Predictions) -> NDArray[np.float64]:
-        """Edits, and items of the reference."""
+        """Edits and reference items of each row."""
         rows = [(edit_distance(*pair), len(pair[1])) for pair in self.items(data)]
         return np.array(rows, np.float64)
 
     def combine(self, sums: NDArray[np.float64]) -> float:
-        """Edits per item; where references are empty, any edit is infinitely many."""
+        """Edits per item; infinite if all references are empty and there are edits."""
         edits, items = map(float, sums)
         if not items:
             return float("inf") if edits else 0.0
@@ -180,20 +182,21 @@ class WordErrorRate(_EditRate):
 
 @METRICS.part("CER")
 class CharacterErrorRate(_EditRate):
-    """Character error rate: edits of characters, runs of white space as one."""
+    """Character error rate: edits of characters; a run of white space counts as one."""
 
     name = "CER"
     order = 21
 
     def items(self, data: Predictions) -> Sequence[tuple[Sequence[str], Sequence[str]]]:
-        """Characters."""
+        """The characters of each row."""
         return [(" ".join(output), " ".join(reference)) for output, reference in data.words]
 
 
 @METRICS.part("words wrong")
 class WordsWrong(_EditRate):
-    """Per cent of pronunciations with any mistake: the sequence error rate, which the literature
-    on grapheme-to-phoneme conversion calls WER."""
+    """Percentage of pronunciations with any error: the sequence error rate, which the literature on
+    grapheme-to-phoneme conversion calls WER.
+    """
 
     name = "words wrong"
     order = 22
@@ -203,7 +206,7 @@ class WordsWrong(_EditRate):
         return data.are_pronunciations
 
     def statistics(self, data: Predictions) -> NDArray[np.float64]:
-        """Whether the symbols of a row differ in any way."""
+        """1 for each row whose symbols differ, else 0."""
         return np.array([(output != ref, 1) for output, ref in self.items(data)], np.float64)
 
 
@@ -215,5 +218,5 @@ class SymbolErrorRate(_EditRate):
     order = 23
 
     def fits(self, data: Predictions) -> bool:
-        """Symbols set apart by spaces."""
+        """Whether references are symbols separated by spaces."""
         return data.are_symbols

@@ -1,4 +1,4 @@
-"""Encoders, decoders, heads, and the values that move between them."""
+"""Encoders, decoders and heads, and the values passed between them."""
 
 from seqloom.model.connections import Connection, ConnectionNode, Connections, unroll
 from seqloom.model.ctc import CTCDecoder, CTCLayer, CTCState

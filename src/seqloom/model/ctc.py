@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: a layer for training, and a decoder of its own (S1.1).
+"""Connectionist temporal classification (CTC): an auxiliary layer, and a decoder (S1.1).
 
 At each step of the encoder there is a distribution over the target's symbols and a blank. A path
 takes one of them at each step; with repeats merged and blanks dropped it becomes a labelling, and
@@ -29,22 +29,22 @@ __all__ = [
     "PrefixScores",
 ]
 
-BLANK = EMPTY  # the symbol of a step at which nothing is written
-NOT_LABELS = (START, END)  # never written at a step
-CLOSED = -1e4  # a score of which no probability is left, and torch's loss has a gradient
-IMPOSSIBLE = -1e30  # a logarithm of 0 that gradients may pass
-AT_ONCE = 2**22  # scores of prefixes, steps and symbols that are held
+BLANK = EMPTY  # the id of the blank
+NOT_LABELS = (START, END)  # never emitted at a step
+CLOSED = -1e4  # a score with probability 0 for which torch's loss has a finite gradient
+IMPOSSIBLE = -1e30  # a finite logarithm of 0, so that gradients are finite
+AT_ONCE = 2**22  # number of scores (prefixes × steps × symbols) held at once
 
 
 class CTCLayer(nn.Module):
-    """Scores of every symbol at every step of an encoder; the score of `<empty>` is the blank's.
+    """Logits of every symbol at every step of an encoder; id `<empty>` is the blank.
 
     Kim et al. 2017, Joint CTC-Attention based End-to-End Speech Recognition using Multi-task
     Learning.
     """
 
     def __init__(self, width: int, symbols: int, *, share: float) -> None:
-        """`share` is CTC's share of the loss."""
+        """`share` is the weight of CTC in the loss."""
         super().__init__()
         self.share = share
         self.output = nn.Linear(width, symbols)
@@ -55,12 +55,13 @@ class CTCLayer(nn.Module):
 
 
 class PrefixScores(NamedTuple):
-    """A prefix of a labelling, with the logarithms of the probabilities of all paths that become it
-    in the first t steps, for t = 0, 1, …: those that end in a blank, and those that do not."""
+    """A prefix of a labelling, with the log-probabilities of all paths that collapse to it in the
+    first t steps, for t = 0, 1, …, ending in a blank or not.
+    """
 
     blank: Float[Tensor, "R S1"]
     label: Float[Tensor, "R S1"]
-    last: Int[Tensor, "R"]  # the prefix's last symbol; `<empty>` where it has none
+    last: Int[Tensor, "R"]  # the prefix's last symbol; `<empty>` if it has none
 
 
 class FrameScores(NamedTuple):
@@ -76,12 +77,12 @@ class CTCState(State[PrefixScores, FrameScores]):
 
 @DECODERS.part("ctc")
 class CTCDecoder(DecoderModule):
-    """Writes a labelling symbol by symbol, by its exact probability over all alignments.
+    """Decodes a labelling symbol by symbol with its exact probability, summed over all alignments.
 
-    The probability of the next symbol is that of all labellings that begin with the prefix and
-    this symbol, divided by that of all that begin with the prefix; `<end>` has the share of the
-    prefix itself. So the product over a labelling's symbols is the sum over its paths, and every
-    search works as with any decoder.
+    The probability of the next symbol is that of all labellings that start with the prefix and this
+    symbol, divided by that of all that start with the prefix; `<end>` has the share of the prefix
+    itself. So the product over a labelling's symbols is the sum over its paths, and every search
+    works as with any decoder.
 
     Graves et al. 2006, Connectionist Temporal Classification; prefix probabilities: Graves 2008,
     Supervised Sequence Labelling with Recurrent Neural Networks, section 7.5.
@@ -98,7 +99,7 @@ class CTCDecoder(DecoderModule):
 
     @classmethod
     def build(cls, options: CTCDecoderConfig, sizes: DecoderSizes) -> "CTCDecoder":
-        """The decoder over an encoder's states; ConfigError where they are not in order."""
+        """Build the decoder over an encoder's states; ConfigError if these are not in order."""
         if sizes.source.states is None:
             raise ConfigError(
                 "model.decoder.kind = 'ctc' aligns the target with the steps of a source, and "
@@ -123,7 +124,7 @@ class CTCDecoder(DecoderModule):
         return True
 
     def forward(self, states: Float[Tensor, "B S D"]) -> Float[Tensor, "B S V"]:
-        """Scores of every symbol at every step; those that are no labels have no probability."""
+        """Logits of every symbol at every step; special symbols have probability 0."""
         scores: Tensor = self.output(self.readout(self.dropout(states)))
         return scores.masked_fill(_marks(scores, NOT_LABELS), CLOSED)
 
@@ -154,11 +155,11 @@ class CTCDecoder(DecoderModule):
         )
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
-        """The features are log-probabilities themselves."""
+        """Return the features, which are log-probabilities already."""
         return hidden.clone()
 
     def connections(self) -> Connections:
-        """A symbol follows from all steps of the source and from every symbol before it."""
+        """Every symbol depends on all source steps and on every symbol before it."""
         return Connections(
             (ConnectionNode("decoder.input", "input"), ConnectionNode("decoder.output", "output")),
             (
@@ -171,8 +172,9 @@ class CTCDecoder(DecoderModule):
     def _next_symbols(
         self, prefix: PrefixScores, frames: FrameScores, *, trace: bool
     ) -> tuple[Float[Tensor, "R V"], Float[Tensor, "R S"] | None]:
-        """The log-probability of all paths that go on from a prefix with each symbol, and with any
-        symbol at each step; that of `<end>` is the prefix's own."""
+        """The log-probability of all paths that continue a prefix with each symbol, and with any
+        symbol at each step; that of `<end>` is the prefix's own.
+        """
         sentences, steps, symbols = frames.symbols.shape
         rows = len(prefix.last)
         some = max(1, AT_ONCE // (rows // sentences * steps * symbols))
@@ -190,9 +192,9 @@ class CTCDecoder(DecoderModule):
 
 
 class NextSymbolSteps(nn.Module):
-    """At which step the next symbol begins, given those before it: a distribution over steps.
+    """The distribution over the step at which the next symbol begins, given those before it.
 
-    What the last step has beside is the probability that no symbol follows.
+    The last step also has the probability that no symbol follows.
     """
 
     def forward(
@@ -227,8 +229,9 @@ def _rows_of(values: Tensor, rows: int) -> Tensor:
 
 
 def _continuations(prefix: PrefixScores, frames: FrameScores) -> Float[Tensor, "B K S V"]:
-    """The log-probability of all paths of a prefix that write a next symbol at a step, for each
-    step and symbol. A symbol equal to the last one needs a blank in between."""
+    """The log-probability of all paths of a prefix that emit the next symbol at a step, for each
+    step and symbol. A symbol equal to the last one needs a blank in between.
+    """
     before, blank = torch.logaddexp(prefix.blank, prefix.label)[..., :-1], prefix.blank[..., :-1]
     symbols = frames.symbols[:, None].expand(-1, before.shape[1], -1, -1)
     last = prefix.last[:, :, None, None].expand(*before.shape, 1)
@@ -269,7 +272,7 @@ def _solve(logs: Float[Tensor, "R S"], entering: Float[Tensor, "R S"]) -> Float[
 
 
 def _normalize(scores: Float[Tensor, "R V"]) -> Float[Tensor, "R V"]:
-    """Log-probabilities that sum to 1; of a prefix that no path becomes, `<end>` has all."""
+    """Normalized log-probabilities; for a prefix without a path, `<end>` has probability 1."""
     scores = scores.masked_fill(scores < IMPOSSIBLE / 2, -torch.inf)
     ended = torch.full_like(scores, -torch.inf)
     ended[:, END] = 0.0

@@ -1,4 +1,4 @@
-"""Encoders that are not Transformers (S3.1, S1.7)."""
+"""Recurrent and trivial encoders (S3.1, S1.7)."""
 
 from typing import Any, Literal
 
@@ -62,7 +62,7 @@ def input_connections(
 
 @ENCODERS.part("recurrent")
 class RecurrentEncoder(EncoderModule):
-    """Reads the source through a recurrent stack; its last state is the code."""
+    """A recurrent encoder; its last state is the code."""
 
     def __init__(
         self, embedding: Vectors, stack: RecurrentStack | AroundStack, *, dropout: float
@@ -113,7 +113,7 @@ class RecurrentEncoder(EncoderModule):
 
 @ENCODERS.part("vectors")
 class VectorsEncoder(EncoderModule):
-    """Hands over the source's vectors unchanged; their mean is the code."""
+    """Returns the source's embeddings unchanged; their mean is the code."""
 
     def __init__(self, embedding: Vectors) -> None:
         super().__init__()
@@ -138,14 +138,14 @@ class VectorsEncoder(EncoderModule):
 
 @ENCODERS.part("values")
 class ValuesEncoder(VectorsEncoder):
-    """Hands over the numbers of a series unchanged."""
+    """Returns the numbers of a series unchanged."""
 
     reads_values = True
 
 
 @ENCODERS.part("none")
 class NoEncoder(EncoderModule):
-    """Hands over nothing but the number of sentences: for language models (S1.2)."""
+    """Returns no states, only the number of sentences: for language models (S1.2)."""
 
     has_source = False
 
@@ -165,11 +165,11 @@ class NoEncoder(EncoderModule):
 
 
 class ReversedEncoder(WrappingEncoder):
-    """Lets an encoder read the source backwards, with the last `closing` items left in place
+    """Wraps an encoder to read the source backwards, with the last `closing` items left in place
     (S1.7): one, `<end>`, for a text, and none for numbers.
 
-    States are handed over in the order of the source, so that attention shows true positions;
-    with `turned`, in the order of reading, for a decoder that reads them itself.
+    States are returned in the order of the source, so that attention shows true positions; with
+    `turned`, in the order of reading, for a decoder that reads them itself.
 
     Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks.
     """

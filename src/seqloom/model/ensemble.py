@@ -1,4 +1,4 @@
-"""Ensembles: the probabilities of several models, averaged at each step (S7.4)."""
+"""Ensembles: several models whose probabilities are averaged at each step (S7.4)."""
 
 import math
 from collections.abc import Sequence
@@ -35,14 +35,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class EnsembleMemory(Memory):
-    """What each member's encoder hands over."""
+    """The memory of each member's encoder."""
 
     members: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True)
 class EnsembleState:
-    """Where each member's decoder stands."""
+    """The state of each member's decoder."""
 
     members: tuple[Any, ...]
 
@@ -59,7 +59,7 @@ class EnsembleState:
 
 
 class EnsembleEncoder(EncoderModule):
-    """Every member reads the input."""
+    """Encodes the input with every member."""
 
     def __init__(self, members: Sequence[Encoder]) -> None:
         super().__init__()
@@ -77,10 +77,10 @@ class EnsembleEncoder(EncoderModule):
 
 
 class EnsembleDecoder(DecoderModule):
-    """Decoders over the same vocabulary; the probability of a token is the mean of theirs.
+    """Decoders over the same vocabulary, whose token probabilities are averaged.
 
     Their features are concatenated, `widths` values of each; attention is the mean over the members
-    that attend, where they attend to the same positions.
+    with attention, if they attend to the same positions.
 
     Hansen and Salamon 1990, Neural Network Ensembles.
     """
@@ -117,7 +117,7 @@ class EnsembleDecoder(DecoderModule):
 
 
 def network_ensemble(models: Sequence[SequenceModel]) -> SequenceModel:
-    """An ensemble of models in use, all with the same two vocabularies."""
+    """An ensemble of trained models, all with the same two vocabularies."""
     if len(models) == 1:
         return models[0]
     decoders = [model.decoder for model in models]
@@ -149,7 +149,7 @@ class EnsembleHead(Head):
 
 
 class EnsembleFillingHead(EnsembleHead):
-    """Heads over the same vocabulary that predict together which tokens were left out."""
+    """Heads over the same vocabulary that predict masked tokens together."""
 
     def __init__(self, members: Sequence[Head]) -> None:
         """All members must have a `filling_head`."""
@@ -175,14 +175,16 @@ class EnsembleFillingHead(EnsembleHead):
 
 
 def _mean_log_probabilities(members: Sequence[TokenScorer], parts: Sequence[Tensor]) -> Tensor:
-    """The logarithm of the mean probability that members give, each from its own part."""
+    """The logarithm of the members' mean probability, each computed from its part of the
+    features.
+    """
     pairs = zip(members, parts, strict=True)
     logs = torch.stack([member.write(part).log_softmax(dim=-1) for member, part in pairs])
     return logs.logsumexp(dim=0) - math.log(len(logs))
 
 
 def head_ensemble(models: Sequence[HeadModel]) -> HeadModel:
-    """An ensemble of models with heads in use, all with the same two fields."""
+    """An ensemble of trained models with heads, all with the same two fields."""
     encoder = EnsembleEncoder([model.encoder for model in models])
     heads = [model.head for model in models]
     taggers = [head.decoder for head in heads if isinstance(head, RecurrentTagsHead)]
@@ -194,7 +196,7 @@ def head_ensemble(models: Sequence[HeadModel]) -> HeadModel:
 
 
 def _common_mask(memories: Sequence[Memory]) -> Bool[Tensor, "B S"] | None:
-    """The mask of positions, where all members have equally many."""
+    """The mask of positions, if all members have equally many."""
     mask = memories[0].mask
     others = [memory.mask for memory in memories[1:]]
     if mask is None or any(each is None or each.shape != mask.shape for each in others):

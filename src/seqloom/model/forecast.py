@@ -35,7 +35,7 @@ INPUT, OUTPUT, FORECAST = "decoder.input", "decoder.output", "head.output"
 
 
 class ForecastTarget(NamedTuple):
-    """What is forecast: for each column and step, its mean and its quantiles."""
+    """The size of a forecast: for each column and step, a mean and quantiles."""
 
     columns: int
     steps: int
@@ -78,7 +78,7 @@ class LastValueEncoder(WrappingEncoder):
         return replace(memory, past=past)
 
     def connections(self) -> Connections:
-        """Of the last position nothing is left but what is known ahead."""
+        """Connections without the last position's observed values, which become zero."""
         found = self.inner.connections()
         edges = tuple(self._with_level(edge) for edge in found.edges)
         last = Connection(SOURCE, "encoder.input", "level", "field", field=self._level)
@@ -95,7 +95,7 @@ class LastValueEncoder(WrappingEncoder):
 
 
 class ForecastHead(Head):
-    """What all heads that forecast share: the loss, and the mean of several."""
+    """Base of forecasting heads: the loss, and averaging for ensembles."""
 
     loss_name = "squared error and pinball loss"
     output_name = "forecast"
@@ -104,7 +104,7 @@ class ForecastHead(Head):
     def __init__(self, aim: ForecastTarget) -> None:
         super().__init__()
         self.aim = aim
-        self.linear: nn.Linear | None = None  # the linear path beside a network
+        self.linear: nn.Linear | None = None  # the linear path beside the network
 
     def add_linear_path(self, window: int) -> None:
         """Add a linear map of each column's window, the same for all columns, to the forecast."""
@@ -112,7 +112,7 @@ class ForecastHead(Head):
 
     @property
     def linear_map(self) -> nn.Linear | None:
-        """The map from a window, less its last value, to the forecast, where there is one."""
+        """The linear map from a window, minus its last value, to the forecast, if there is one."""
         return self.linear
 
     def losses(
@@ -138,7 +138,7 @@ class ForecastHead(Head):
     def _add_linear(
         self, found: Float[Tensor, "B T C Q"], memory: Memory, first: int = 0
     ) -> Float[Tensor, "B T C Q"]:
-        """A forecast of the steps from `first` on, with what the linear path says of them."""
+        """Add the linear path to a forecast of the steps from `first` on."""
         if self.linear is None:
             return found
         columns = _past(memory).offsets[..., : self.aim.columns].transpose(1, 2)
@@ -159,7 +159,7 @@ class ForecastHead(Head):
 
 @HEADS.part("horizon")
 class HorizonHead(ForecastHead):
-    """All steps of a forecast at once: from the values themselves, or from an encoder's states."""
+    """Forecasts all steps at once, from the raw values or from an encoder's states."""
 
     @classmethod
     def build(cls, options: HorizonHeadConfig, context: HeadContext) -> "HorizonHead":
@@ -183,9 +183,9 @@ class HorizonHead(ForecastHead):
 
 
 class LinearForecast(HorizonHead):
-    """One linear map from window to forecast, the same for all columns, which are kept apart.
+    """A linear map from window to forecast, shared by all columns (channel-independent).
 
-    Columns that are read and not forecast have a map each, and a factor for each forecast column;
+    Columns that are read but not forecast have a map each, and a factor for each forecast column;
     these start at zero. The output of an inner layer, if there is one, is added.
 
     Zeng et al. 2023, Are Transformers Effective for Time Series Forecasting?
@@ -204,7 +204,7 @@ class LinearForecast(HorizonHead):
         self.inner = _perceptron(source.steps, inner, size, self.dropout) if inner else None
 
     def add_linear_path(self, window: int) -> None:
-        """Nothing: it has that map."""
+        """Do nothing: this head is linear already."""
 
     @property
     def linear_map(self) -> nn.Linear:
@@ -222,7 +222,7 @@ class LinearForecast(HorizonHead):
 
 
 class StatesForecast(HorizonHead):
-    """From an encoder's states to the forecast: a map over time, then one over their width."""
+    """Maps an encoder's states to the forecast, first over time, then over their width."""
 
     def __init__(
         self,
@@ -252,7 +252,7 @@ class StatesForecast(HorizonHead):
 
 
 class AutoregressiveForecast(ForecastHead):
-    """A decoder that reads its own forecasts, step by step (S1.2).
+    """An autoregressive forecast by a decoder (S1.2).
 
     A step reads the last `lags` values of each column, observed or forecast, and the covariates
     known for it. A linear map of a column's own values, the same for all columns, is added to the
@@ -298,7 +298,7 @@ class AutoregressiveForecast(ForecastHead):
     def teacher_force(
         self, memory: Memory, target: Float[Tensor, "B T C"]
     ) -> Float[Tensor, "B T V"]:
-        """The same with true values fed back, in the share `forced` of training batches (S6.3)."""
+        """Forecast with true values fed back, in the share `forced` of training batches (S6.3)."""
         if self.training and float(torch.rand(())) >= self.forced:
             return self(memory)
         last = _past(memory).last[:, None, : self.aim.columns]
@@ -307,7 +307,7 @@ class AutoregressiveForecast(ForecastHead):
         return self._add_last_values(found, memory)
 
     def _recent_values(self, memory: Memory) -> Float[Tensor, "B N C"]:
-        """The last `lags` values read, minus the very last."""
+        """The last `lags` values, minus the last one."""
         return _past(memory).offsets[:, -self.lags :, : self.aim.columns]
 
     def _read(
@@ -324,7 +324,9 @@ class AutoregressiveForecast(ForecastHead):
         return self._add_linear(found, memory, first), state
 
     def connections(self) -> Connections:
-        """The decoder's, with values in place of tokens, and the linear map of recent values."""
+        """The decoder's connections, with values in place of tokens, and the linear map of recent
+        values.
+        """
         inner = self.decoder.connections()
         edges = [edge for edge in inner.edges if edge.kind != "feedback"]
         heads = [OUTPUT, *(INPUT for edge in inner.edges if edge.kind == "feedback")]

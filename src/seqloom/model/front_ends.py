@@ -1,4 +1,4 @@
-"""Front ends: pictures, videos and sound become vectors before they are encoded (S3.4, S3.5)."""
+"""Front ends: vectors from pictures, videos and sound (S3.4, S3.5)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class PixelStatistics(NamedTuple):
-    """The mean and standard deviation of each channel, as shares of the greatest brightness."""
+    """The mean and standard deviation of each channel, for values from 0 to 1."""
 
     mean: tuple[float, ...]
     spread: tuple[float, ...]
@@ -49,10 +49,10 @@ class PixelStatistics(NamedTuple):
 
 WHITE_PAGE = PixelStatistics(
     (1.0,), (1.0,)
-)  # so that the page, and what convolutions see beyond it, are 0
+)  # so that white paper, like the padding of convolutions, is 0
 IMAGENET_COLOURS = PixelStatistics(
     (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
-)  # of published weights
+)  # those of ImageNet weights
 MAX_BRIGHTNESS = 255
 
 
@@ -60,8 +60,9 @@ MAX_HALVINGS = 16
 
 
 class PictureInput(nn.Module):
-    """The pixels of a source as normalized pictures; in training they are warped at random, all
-    frames of a video alike."""
+    """Normalizes the pixels of a source; in training it warps pictures at random, all frames of a
+    video alike.
+    """
 
     def __init__(
         self, pixels: Pixels, *, light: PixelStatistics = WHITE_PAGE, warp: float = 0.0
@@ -83,10 +84,9 @@ class PictureInput(nn.Module):
 
 @FRONT_ENDS.part("picture")
 class PictureFrontEnd(FrontEnd):
-    """Each picture of a source becomes one vector or a grid of vectors.
+    """Turns each picture of a source into one vector or a grid of vectors.
 
-    The frames of a video are told apart by a learned vector that is added to each; or every cell is
-    averaged over all frames.
+    A learned vector is added for each frame of a video; or every cell is averaged over all frames.
 
     Vinyals et al. 2015, Show and Tell; Xu et al. 2015, Show, Attend and Tell; Venugopalan et al.
     2015, Translating Videos to Natural Language Using Deep Recurrent Neural Networks (mean of
@@ -113,7 +113,7 @@ class PictureFrontEnd(FrontEnd):
 
     @classmethod
     def build(cls, options: Any, source: Items) -> "PictureFrontEnd":
-        """A stack of convolutions, from `PictureFrontEndConfig`."""
+        """Build a stack of convolutions from `PictureFrontEndConfig`."""
         pixels, widths = _pixels(options.kind, source), options.widths
         least = 2 ** (len(widths) - 1)
         if min(pixels.height, pixels.width) < least:
@@ -133,7 +133,7 @@ class PictureFrontEnd(FrontEnd):
         return self.vectors.count == 1 and not self.mean
 
     def grid_shape(self, positions: int) -> tuple[int, int]:
-        """Rows and columns of so many cells of a picture that was halved several times."""
+        """Rows and columns of the grid with so many cells."""
         pixels = self.pictures.pixels
         for halvings in range(MAX_HALVINGS if self.vectors.grid == "cells" else 0):
             _, rows, columns = _grid_shape(self.width, pixels, halvings=halvings)
@@ -142,7 +142,7 @@ class PictureFrontEnd(FrontEnd):
         return 1, positions
 
     def receptive_field(self, position: int, items: int) -> Sequence[int]:
-        """The picture that a vector lies in; all of them where their mean is read."""
+        """The picture that a vector belongs to; all of them if their mean is read."""
         return range(items) if self.mean else [position // self.vectors.count]
 
     def forward(self, source: Source) -> Source:
@@ -165,7 +165,7 @@ class PictureFrontEnd(FrontEnd):
 
 @FRONT_ENDS.part("resnet")
 class ResNetFrontEnd(PictureFrontEnd):
-    """The convolutions of a residual network, which can start from published weights."""
+    """A residual network, which can be initialized from published weights."""
 
     @classmethod
     def build(cls, options: ResNetFrontEndConfig, source: Items) -> "ResNetFrontEnd":
@@ -182,7 +182,7 @@ class ResNetFrontEnd(PictureFrontEnd):
 
 @FRONT_ENDS.part("sound")
 class SoundFrontEnd(FrontEnd):
-    """The frames of a recording become fewer vectors.
+    """Turns the frames of a recording into fewer vectors.
 
     Chan et al. 2016, Listen, Attend and Spell.
     """
@@ -216,7 +216,7 @@ class SoundFrontEnd(FrontEnd):
 
 
 class FrontEndEncoder(WrappingEncoder):
-    """Lets an encoder read the vectors of a front end."""
+    """An encoder behind a front end."""
 
     def __init__(self, front: FrontEnd, inner: EncoderModule) -> None:
         super().__init__()
@@ -253,6 +253,6 @@ def _pixels(kind: str, source: Items) -> Pixels:
 
 
 def _grid_shape(width: int, pixels: Pixels, *, halvings: int) -> tuple[int, int, int]:
-    """Channels, rows and columns of a picture that was halved so many times."""
+    """Channels, rows and columns of a picture after so many halvings."""
     rows, columns = (-(-side // 2**halvings) for side in (pixels.height, pixels.width))
     return width, rows, columns

@@ -1,4 +1,4 @@
-"""Heads for targets that need no decoder: one for the source, or one for each position."""
+"""Heads: outputs for the whole source or for each of its positions, without a decoder."""
 
 import math
 from typing import ClassVar, Literal
@@ -115,11 +115,11 @@ class LabelScores(Head):
 
     @property
     def last_layer(self) -> nn.Linear:
-        """What gives the scores."""
+        """The layer that computes the scores."""
         raise NotImplementedError
 
     def divide_scores(self, temperature: float) -> None:
-        """Fold the temperature into the last layer, where every way of use finds it."""
+        """Fold the temperature into the last layer, so that every use of the head has it."""
         self.temperature *= temperature
         with torch.no_grad():
             self.last_layer.weight.div_(temperature)
@@ -138,7 +138,7 @@ class LabelScores(Head):
 
 
 class _ReadoutScores(LabelScores):
-    """A read-out from a vector to the score of each label."""
+    """A readout and an output layer from a vector to label scores."""
 
     def __init__(self, readout: Readout, labels: int) -> None:
         super().__init__()
@@ -152,7 +152,7 @@ class _ReadoutScores(LabelScores):
 
 @HEADS.part("label")
 class LabelHead(_PooledHead, _ReadoutScores):
-    """Scores of each label, from one vector for the source (an acceptor, S1.1, S5.6)."""
+    """Classifies the whole source from a pooled vector (an acceptor, S1.1, S5.6)."""
 
     output_name = "label"
 
@@ -171,7 +171,7 @@ class LabelHead(_PooledHead, _ReadoutScores):
 
 @HEADS.part("tags")
 class TagsHead(_ReadoutScores):
-    """Scores of each tag at each position of the source (a transducer, S1.1, S5.6)."""
+    """Tags each position of the source (a transducer, S1.1, S5.6)."""
 
     output_name = "tag"
     is_aligned = True
@@ -189,8 +189,8 @@ class TagsHead(_ReadoutScores):
 
 @HEADS.part("blanks")
 class BlanksHead(Head):
-    """Scores of each token of the source's vocabulary at positions that were left out of it: an
-    output layer over tanh(W [before; after] + b), or over the states themselves (S8, fill-in).
+    """Predicts masked tokens of the source: an output layer over tanh(W [before; after] + b), or
+    over the states themselves (S8, fill-in).
 
     Melamud et al. 2016, context2vec.
     """
@@ -241,7 +241,7 @@ class BlanksHead(Head):
         return self.write(self.read(memory))
 
     def teacher_force(self, memory: Memory, target: Tensor) -> Float[Tensor, "B S D"]:
-        """The vectors that `write` scores tokens from."""
+        """The features that `write` maps to token scores."""
         return self.read(memory)
 
     def losses(
@@ -286,7 +286,7 @@ class NumberHead(_PooledHead):
     def losses(
         self, outputs: Float[Tensor, "N 1"], targets: Float[Tensor, "N 1"], *, smoothing: float
     ) -> Float[Tensor, "N"]:
-        """The squared error of each; there is nothing to smooth."""
+        """The squared errors; label smoothing does not apply."""
         return (outputs - targets).square().sum(dim=1)
 
     def average(self, outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:

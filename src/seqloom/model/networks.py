@@ -1,7 +1,7 @@
-"""Networks as a whole, and `build`, which makes one from a configuration.
+"""Complete networks, and `build`, which makes one from a configuration.
 
-Each chosen part builds itself from its options and the sizes around it. A choice that cannot work
-is refused here, before training, with the sizes named.
+Each part builds itself from its options and the sizes around it. Invalid combinations are refused
+here, before training, with the sizes named.
 """
 
 from collections.abc import Mapping
@@ -73,7 +73,7 @@ def shift_right(tokens: Int[Tensor, "B T"]) -> Int[Tensor, "B T"]:
 
 
 class SequenceModel(nn.Module):
-    """An encoder and a decoder with parameters of their own (S3.1)."""
+    """An encoder and a decoder with separate parameters (S3.1)."""
 
     head: None = None
     direct_head: None = None
@@ -88,16 +88,16 @@ class SequenceModel(nn.Module):
 
     @property
     def feedback(self) -> Feedback | None:
-        """How the decoder reads its own outputs in training; None where it cannot."""
+        """How the decoder reads its own outputs in training; None if it cannot."""
         return self.decoder.feedback
 
     @property
     def token_scorer(self) -> TokenScorer:
-        """The part with an output layer, which the loss calls for some positions at a time."""
+        """The part with the output layer, which the loss calls for chunks of positions."""
         return self.decoder
 
     def teacher_force(self, memory: Memory, target: Int[Tensor, "B T"]) -> TargetFeatures:
-        """Read a target whose every step hands its label on to the next."""
+        """Read the target under teacher forcing."""
         features, _ = self.decoder.read(shift_right(target), self.decoder.start(memory))
         return TargetFeatures(features.hidden, target, target.ne(EMPTY))
 
@@ -120,7 +120,7 @@ class HeadModel(nn.Module):
 
     @property
     def filling_head(self) -> FillingHead:
-        """The head, which predicts tokens that were left out; TypeError where it does not."""
+        """The head, if it predicts masked tokens; else TypeError."""
         found = self.head.filling_head
         if found is None:
             raise TypeError("this head fills in no blanks")
@@ -128,7 +128,7 @@ class HeadModel(nn.Module):
 
     @property
     def token_scorer(self) -> TokenScorer | None:
-        """The part with an output layer over a vocabulary, if there is one."""
+        """The part with an output layer over a vocabulary, if any."""
         return self.head.filling_head
 
     @property
@@ -153,7 +153,7 @@ TokenSide = Literal["source", "target"]
 
 
 def token_table(network: Network, side: TokenSide) -> Embedding:
-    """The table of the tokens that are read on a side, letters aside; ConfigError without one."""
+    """The embedding table of a side, without that of characters; ConfigError if there is none."""
     part = network.encoder if side == "source" else network.decoder
     table = None if part is None else first_token_table(part)
     if table is None:
@@ -171,14 +171,14 @@ def weights(model: nn.Module) -> dict[str, Tensor]:
 
 @torch.no_grad()
 def load_weights(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str) -> None:
-    """Put saved weights into a model of just their names and shapes."""
+    """Load saved weights; RunError unless all names and shapes match."""
     check_fit(model, tensors, place=place)
     for name, parameter in model.named_parameters():
         parameter.copy_(tensors[name])
 
 
 def check_fit(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str) -> None:
-    """RunError unless the tensors have just the names and shapes of the model's parameters."""
+    """RunError unless the tensors have exactly the names and shapes of the model's parameters."""
     parameters = dict(model.named_parameters())
     wrong = sorted(parameters.keys() ^ tensors.keys())
     wrong += [
@@ -190,11 +190,11 @@ def check_fit(model: nn.Module, tensors: Mapping[str, Tensor], *, place: str) ->
         raise RunError(f"{wrong[0]} does not fit the model that config.toml describes", place=place)
 
 
-LETTER_WIDTH = 32  # size of a letter's vector
+LETTER_WIDTH = 32  # size of a character embedding
 
 
 def item_vectors(config: ModelConfig, items: Items) -> Vectors:
-    """A vector for each item of a column."""
+    """The embedding layer of a column's items."""
     symbols = items.symbols
     if symbols is None:
         if ENCODERS.parts[config.encoder.kind].reads_values:
@@ -220,14 +220,14 @@ def _symbol_vectors(config: ModelConfig, symbols: Symbols) -> TokenVectors:
 
 
 def word_dropout(config: ModelConfig, vectors: Vectors, source: Items) -> Vectors:
-    """The source's vectors, with dropout of whole tokens in training if so configured."""
+    """The source's embedding layer, with word dropout if configured."""
     if not config.forget or source.symbols is None:
         return vectors
     return WordDropout(vectors, config.forget, unknown=UNK, special=END)
 
 
 def target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> TokenVectors:
-    """The vectors of the output so far: the source's, where both share a vocabulary."""
+    """The embedding layer of the target: the source's if they share a vocabulary."""
     symbols = target.symbols
     if symbols is None:
         raise ConfigError(
@@ -248,13 +248,13 @@ def target_vectors(config: ModelConfig, reading: Vectors, target: Items) -> Toke
 
 
 def build_on_meta(config: ModelConfig, *, source: Items, target: Items) -> Network:
-    """The configured network with the names and shapes of its weights, but no memory for them."""
+    """Build the configured network on the meta device, without memory for its weights."""
     with meta_device():
         return build(config, source=source, target=target)
 
 
 def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
-    """The configured network, with initial weights drawn from torch's current random state."""
+    """Build the configured network, with initial weights drawn from torch's current generator."""
     front: FrontEnd | None = FRONT_ENDS.parts[config.front.kind].build(config.front, source)
     seen = source if front is None else Numbers(front.width)
     vectors = item_vectors(config, seen)
@@ -279,7 +279,7 @@ def build(config: ModelConfig, *, source: Items, target: Items) -> Network:
 
 
 def build_sequence_model(config: ModelConfig, *, source: Items, target: Items) -> SequenceModel:
-    """The same for a target that is written; ConfigError where the configuration has a head."""
+    """Build a network with a decoder; ConfigError if the configuration has a head."""
     model = build(config, source=source, target=target)
     if isinstance(model, HeadModel):
         raise ConfigError(
@@ -342,7 +342,7 @@ def _ctc_layer(config: ModelConfig, encoder: EncoderModule, symbols: int) -> CTC
 
 
 def _check_steps(encoder: EncoderModule, setting: str) -> None:
-    """ConfigError where a source has no steps in the order of time or of a text."""
+    """ConfigError if the source has no ordered steps."""
     front = encoder.front_end
     if front is not None and not (front.keeps_time or front.keeps_items):
         raise ConfigError(
@@ -354,7 +354,7 @@ def _check_steps(encoder: EncoderModule, setting: str) -> None:
 def _forecast_model(
     config: ModelConfig, encoder: EncoderModule, source: Series, target: Series
 ) -> HeadModel:
-    """A model that forecasts: with a head for all steps, or a decoder that is fed back."""
+    """A forecasting model: with a head for all steps, or an autoregressive decoder."""
     if source.known and source.steps < target.steps:
         raise ConfigError(
             f"source.window = {source.steps} has no room for what is known of {target.steps} "
@@ -387,7 +387,7 @@ def _forecast_head(
 def _autoregressive_forecast(
     config: ModelConfig, encoder: EncoderModule, source: Series, target: Series
 ) -> AutoregressiveForecast:
-    """A decoder that is fed back."""
+    """An autoregressive decoder."""
     if config.lags > source.steps:
         raise ConfigError(
             f"model.lags = {config.lags} reaches further back than source.window = {source.steps}",

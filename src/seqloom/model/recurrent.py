@@ -25,8 +25,9 @@ __all__ = ["RecurrentDecoder", "RecurrentState", "VocabularyLayers"]
 
 
 class PathState(NamedTuple):
-    """The state of a path: every layer's state, the number of steps, and the last features where
-    the next step reads them."""
+    """The state of a path: every layer's state, the number of steps, and the last features if the
+    next step reads them.
+    """
 
     layers: tuple[Float[Tensor, "R L D"], ...]
     positions: Int[Tensor, "R"]
@@ -34,7 +35,7 @@ class PathState(NamedTuple):
 
 
 class SourceContext(NamedTuple):
-    """What a sentence's paths use of the source; empty where they do not."""
+    """What a sentence's paths use of the source; unused parts are empty."""
 
     code: tuple[Float[Tensor, "B C"], ...]
     attention_sources: tuple[AttentionSource, ...]
@@ -44,8 +45,9 @@ RecurrentState = State[PathState, SourceContext]
 
 
 class VocabularyLayers(NamedTuple):
-    """The layers between a decoder's stack and its vocabulary: token vectors and what joins them
-    to other inputs, a readout and the output layer."""
+    """The layers around a decoder's stack: embeddings and the combination with other inputs, a
+    readout and the output layer.
+    """
 
     embedding: Vectors
     join: ConcatCombiner | SumCombiner
@@ -57,8 +59,8 @@ class VocabularyLayers(NamedTuple):
 class RecurrentDecoder(DecoderModule):
     """A recurrent stack that starts from the source's code, attends to the source, or both.
 
-    Where a step needs nothing of the step before but the units' state, all steps of a `read` are
-    computed at once; otherwise one by one, with the same numbers.
+    If a step needs nothing of the previous step but the units' state, all steps of a `read` are
+    computed at once; otherwise one by one, with the same result.
 
     Sutskever et al. 2014, Sequence to Sequence Learning with Neural Networks; Bahdanau et al. 2015,
     Neural Machine Translation by Jointly Learning to Align and Translate; Luong et al. 2015,
@@ -87,7 +89,7 @@ class RecurrentDecoder(DecoderModule):
 
     @classmethod
     def build(cls, options: RecurrentDecoderConfig, sizes: DecoderSizes) -> "RecurrentDecoder":
-        """The decoder in the form that its options give (S3.2)."""
+        """Build the decoder in the form configured (S3.2)."""
         wiring = _check_wiring(options, sizes)
         code = sizes.source.code[1] if sizes.source.code else 0
         context = _context_sizes(wiring.attention, sizes.source)
@@ -185,7 +187,7 @@ class RecurrentDecoder(DecoderModule):
         return SourceContext(code, (self.attention.prepare(memory.states, memory.mask),))
 
     def _is_sequential(self) -> bool:
-        """Whether a step needs the output or the state of the step before."""
+        """Whether a step needs the output or the state of the previous step."""
         looking = self.wiring.attention
         waits = looking is not None and (looking.feed or looking.sequential)
         return waits or (self.wiring.soft and not self.training)
@@ -193,7 +195,7 @@ class RecurrentDecoder(DecoderModule):
     def _advance(
         self, vectors: Float[Tensor, "R T E"], state: RecurrentState
     ) -> tuple[Features, RecurrentState]:
-        """T steps at once; only one where a step needs the one before."""
+        """Run T steps at once; only one if a step needs the previous one."""
         own, given, looking = state.own, state.shared, self.wiring.attention
         fed = self._feedback_vectors(vectors, own)
         context: list[Tensor] = []
@@ -217,7 +219,8 @@ class RecurrentDecoder(DecoderModule):
     def _feedback_vectors(
         self, vectors: Float[Tensor, "R T E"], own: PathState
     ) -> Float[Tensor, "R T E"]:
-        """The vectors of the previous outputs: those given, or under soft feedback the mean vector.
+        """The vectors of the previous outputs: those given, or with soft feedback the mean
+        embedding.
 
         In training, soft feedback reads what it is given; the first input is always `<start>`.
         """
@@ -230,7 +233,7 @@ class RecurrentDecoder(DecoderModule):
     def _unit_inputs(
         self, fed: Float[Tensor, "R T E"], context: list[Tensor], state: RecurrentState
     ) -> Float[Tensor, "R T I"]:
-        """What the units read."""
+        """The inputs of the units."""
         wiring, own, given = self.wiring, state.own, state.shared
         parts = [fed] if wiring.feedback else []
         if wiring.code_input:
@@ -259,7 +262,7 @@ def _readout(
 
 
 def _check_wiring(options: RecurrentDecoderConfig, sizes: DecoderSizes) -> Wiring:
-    """The wiring; ConfigError where it needs what encoder or target do not give."""
+    """Build the wiring; ConfigError if it needs what encoder or target lack."""
     if sizes.source.states is None:
         _check_without_source(options)
     wiring = build_wiring(options, sizes)
@@ -288,7 +291,7 @@ def _check_without_source(options: RecurrentDecoderConfig) -> None:
 
 
 def _check_reading(options: RecurrentDecoderConfig, wiring: Wiring, sizes: DecoderSizes) -> None:
-    """One network reads the source and writes: both must enter it in the same way."""
+    """ConfigError unless source and output enter a network that reads both in the same way."""
     attention = wiring.attention
     early = attention is not None and (attention.query is not None or attention.feed)
     if wiring.code or early or not wiring.feedback:
@@ -308,7 +311,7 @@ def _check_reading(options: RecurrentDecoderConfig, wiring: Wiring, sizes: Decod
 
 
 def _repeat_code(code: Float[Tensor, "B C"], like: Float[Tensor, "R T _"]) -> Tensor:
-    """The code of a row's sentence, at every step."""
+    """Repeat the code of a row's sentence at every step."""
     rows, steps = like.shape[:2]
     beams = code[:, None].expand(-1, rows // len(code), -1).reshape(rows, 1, -1)
     return beams.expand(-1, steps, -1)

@@ -15,7 +15,7 @@ READOUT, ATTENTION = "decoder.readout", "decoder.attention"
 def decoder_connections(
     wiring: Wiring, first: InitialState, stack: RecurrentStack, vectors: str
 ) -> Connections:
-    """What every value of a step is computed from."""
+    """The edges into every value of a step."""
     names = layer_names("decoder", stack.depth)
     nodes = [
         ConnectionNode(INPUT, "input", label=vectors),
@@ -41,7 +41,7 @@ def decoder_connections(
 
 
 def _input_edges(wiring: Wiring, lowest: str) -> list[Connection]:
-    """What enters a step beside the vector of the previous output."""
+    """The edges into a step's input, beside the previous output."""
     attention = wiring.attention
     edges = []
     if wiring.soft:
@@ -60,7 +60,7 @@ def _input_edges(wiring: Wiring, lowest: str) -> list[Connection]:
 
 
 def _initial_edges(first: InitialState, layers: list[str]) -> list[Connection]:
-    """Where the first state comes from."""
+    """The edges into the initial state."""
     if first.origin == "code":
         return [Connection(CODE, layer, "initial", "head-first") for layer in layers]
     return [Connection(STATES, INPUT, "prefix", "prefix")] if first.origin == "source" else []
@@ -69,7 +69,7 @@ def _initial_edges(first: InitialState, layers: list[str]) -> list[Connection]:
 def _attention_edges(
     wiring: AttentionWiring, first: InitialState, layers: list[str]
 ) -> list[Connection]:
-    """What asks attention, what it attends to, and what reads its context."""
+    """The edges of attention: query, keys, and the readers of its context."""
     attention, edges = wiring.attention, [Connection(ATTENTION, READOUT, "context")]
     if wiring.query is None:
         edges.append(Connection(layers[-1], ATTENTION, "query"))

@@ -26,7 +26,7 @@ DIRECTION_STEPS: dict[Direction, tuple[Steps, ...]] = {
 
 
 def unit_factory(options: UnitOptions) -> Callable[[int, int], Unit]:
-    """A function that makes units with these options, given the sizes of inputs and state."""
+    """A factory of units with these options, given the sizes of input and state."""
     part: type[Unit] = UNITS.parts[options.kind]
     return partial(part.build, options)
 
@@ -35,7 +35,7 @@ def stack_options(
     options: RecurrentEncoderConfig | RecurrentDecoderConfig | RecurrentTagsConfig,
     direction: Direction,
 ) -> StackOptions:
-    """How the layers of an encoder or a decoder are stacked."""
+    """The stack options of an encoder or a decoder."""
     return StackOptions(
         layers=options.layers,
         direction=direction,
@@ -66,7 +66,7 @@ def layer_connections(stack: RecurrentStack, prefix: str, below: str) -> Connect
 
 
 def final_connections(stack: RecurrentStack, prefix: str) -> tuple[Connection, ...]:
-    """The last states of all layers, which make up the code."""
+    """The edges from the last states of all layers to the code."""
     ends: dict[Steps, Literal["tail-last", "tail-first"]] = {
         "previous": "tail-last",
         "next": "tail-first",
@@ -79,7 +79,7 @@ def final_connections(stack: RecurrentStack, prefix: str) -> tuple[Connection, .
 
 
 def _layer_label(stack: RecurrentStack) -> str:
-    """A layer's unit and size, and whether it reads both ways or backwards."""
+    """The label of a layer: its unit, size and direction."""
     unit = next(module for module in stack.modules() if isinstance(module, Unit))
     ways = {"forward": "", "backward": ", backwards", "both": ", both ways"}[stack.direction]
     return f"{unit.label} of {unit.width}{ways}"

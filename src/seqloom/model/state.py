@@ -1,4 +1,4 @@
-"""The values that move between encoder, decoder and search (S3, S7).
+"""The values passed between encoder, decoder and search (S3, S7).
 
 Letters: B sentences, K rows for each, R = B·K rows, S source steps, T target steps, D width, V
 vocabulary. Rows are sentence-major, so (R, ...) and (B, K, ...) are views of each other.
@@ -61,8 +61,9 @@ class Source(NamedTuple):
 
 
 class ForecastContext(NamedTuple):
-    """What a forecast starts from: the last values read, all values minus the last ones, and the
-    covariates that are known for the steps ahead."""
+    """What a forecast starts from: the last values read, all values minus these, and the covariates
+    known for the steps ahead.
+    """
 
     last: Float[Tensor, "B C"]
     offsets: Float[Tensor, "B S C"]
@@ -71,7 +72,7 @@ class ForecastContext(NamedTuple):
 
 @dataclass(frozen=True)
 class Memory:
-    """What an encoder hands to a decoder or head; each part is optional."""
+    """The output of an encoder for a decoder or head; each part is optional."""
 
     sentences: int
     states: Float[Tensor, "B S D"] | None = None
@@ -80,25 +81,25 @@ class Memory:
     past: ForecastContext | None = None  # of a series
 
     def states_and_mask(self) -> tuple[Float[Tensor, "B S D"], Bool[Tensor, "B S"]]:
-        """The states and their mask; TypeError where the encoder gives none."""
+        """The states and their mask; TypeError if the encoder gives none."""
         if self.states is None or self.mask is None:
             raise TypeError("this part reads the encoder's states, and the encoder gives none")
         return self.states, self.mask
 
     def source_lengths(self, source: Source) -> Int[Tensor, "B"]:
-        """How many positions of each sentence can be attended to."""
+        """The number of positions of each sentence that can be attended to."""
         return source.lengths if self.mask is None else self.mask.sum(dim=1)
 
 
 class Features(NamedTuple):
-    """A decoder's vectors for the output layer."""
+    """A decoder's outputs, from which the output layer computes logits."""
 
     hidden: Float[Tensor, "R T D"]
-    attention: Float[Tensor, "R T S"] | None = None  # only where the state was started with trace
+    attention: Float[Tensor, "R T S"] | None = None  # only if the state was started with `trace`
 
 
 class TargetFeatures(NamedTuple):
-    """Features or outputs for each step of a target, the step's label, and whether it costs."""
+    """Features or outputs for each target step, the step's label, and whether it is in the loss."""
 
     hidden: Float[Tensor, "B T D"]
     labels: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
@@ -120,7 +121,7 @@ class State(Generic[Own, Shared]):
     def select(
         self, rows: Int[Tensor, "R2"], sentences: Int[Tensor, "B2"] | None = None
     ) -> "State[Own, Shared]":
-        """The state of these rows, in this order; `sentences` says which stay, if not all do."""
+        """Select rows, in this order; `sentences` are those that stay, if not all."""
         shared = self.shared
         if sentences is not None:
             shared = tree_map(lambda tensor: tensor.index_select(0, sentences), shared)
@@ -128,17 +129,17 @@ class State(Generic[Own, Shared]):
         return replace(self, own=own, shared=shared)
 
     def join(self, other: "State[Own, Shared]") -> "State[Own, Shared]":
-        """The sentences of this state and then those of another, with equally many paths each.
+        """Append the sentences of another state with equally many paths each.
 
-        Both states are consumed. The shorter tensors are padded; masks and positions say what is
-        real.
+        Both states are consumed. Shorter tensors are padded; masks and positions tell padding
+        apart.
         """
         shared = pad_cat(self.shared, other.shared)
         return replace(self, own=pad_cat(self.own, other.own), shared=shared)
 
 
 def tree_map(change: Any, values: Any) -> Any:
-    """The same (named) tuples with `change` applied to each tensor in them."""
+    """Apply `change` to each tensor in nested (named) tuples."""
     if isinstance(values, Tensor):
         return change(values)
     changed = [tree_map(change, value) for value in values]
@@ -146,7 +147,9 @@ def tree_map(change: Any, values: Any) -> Any:
 
 
 def pad_cat(first: Any, second: Any) -> Any:
-    """Concatenate the rows of two like (named) tuples of tensors, padded with zeros."""
+    """Concatenate the rows of two (named) tuples of tensors of the same structure, padded with
+    zeros.
+    """
     if isinstance(first, Tensor):
         sizes = [max(pair) for pair in zip(first.shape[1:], second.shape[1:], strict=True)]
         return torch.cat([pad_to(first, sizes), pad_to(second, sizes)])
@@ -165,7 +168,7 @@ def pad_to(tensor: Tensor, sizes: Sequence[int], *, value: float = 0.0) -> Tenso
 
 @runtime_checkable
 class Encoder(Protocol):
-    """Reads a whole input."""
+    """Encodes a whole input."""
 
     def encode(self, source: Source) -> Memory:
         """Read a batch of sources."""
@@ -174,14 +177,14 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class Decoder(Protocol[St]):
-    """Writes an output step by step; every search drives every decoder through these methods."""
+    """Generates an output step by step; every search drives every decoder through these methods."""
 
     def start(self, memory: Memory, *, trace: bool = False) -> St:
         """The state before the first input, one row a sentence."""
         ...
 
     def read(self, inputs: Int[Tensor, "R T"], state: St) -> tuple[Features, St]:
-        """Take in T more tokens for each row. One read of T equals T reads of one."""
+        """Read T more tokens for each row. One read of T equals T reads of one."""
         ...
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
@@ -192,15 +195,17 @@ class Decoder(Protocol[St]):
 class Feedback(NamedTuple):
     """How a decoder reads its own outputs in training (S2.2)."""
 
-    vectors: TokenVectors  # of the tokens it reads
+    vectors: TokenVectors  # embeddings of the tokens it reads
     read: Callable[[Tensor, Any], tuple[Features, Any]]  # vectors (R,T,E) in place of tokens
-    by_steps: bool  # it runs free step by step; otherwise all choices are made in one pass
-    soft: bool = False  # in use it reads the mean vector under the distribution, not a token
+    by_steps: bool  # whether it must run step by step; otherwise all choices are made in one pass
+    soft: bool = (
+        False  # whether it reads the mean embedding under the distribution, not a token, in use
+    )
 
 
 @runtime_checkable
 class TokenScorer(Protocol):
-    """A part with an output layer over a vocabulary, called for some positions at a time."""
+    """A part with an output layer over a vocabulary, called for chunks of positions."""
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
         """Unnormalized log-probabilities, for any leading shape."""
@@ -209,10 +214,12 @@ class TokenScorer(Protocol):
 
 @runtime_checkable
 class FillingHead(TokenScorer, Protocol):
-    """A head that predicts tokens which were left out of the source."""
+    """A head that predicts masked tokens of the source."""
 
     width: int  # of the vectors from `read`
-    around: bool  # no position depends on its own token, so that all can be predicted at once
+    around: (
+        bool  # whether no position depends on its own token, so that all can be predicted at once
+    )
 
     def read(self, memory: Memory) -> Float[Tensor, "B T D"]:
         """A vector for each position, from which `write` predicts its token."""

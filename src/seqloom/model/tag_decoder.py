@@ -1,4 +1,4 @@
-"""Tags that follow from the tags before them: a decoder aligned with the source (S2.2)."""
+"""A tagger that conditions on previous tags: a decoder aligned with the source (S2.2)."""
 
 from typing import NamedTuple
 
@@ -20,12 +20,13 @@ from seqloom.nn.recurrent import RecurrentStack
 
 __all__ = ["FIRST_TAG", "RecurrentTagsHead", "TagDecoder", "TagState", "tag_symbols"]
 
-FIRST_TAG = END + 1  # the symbol of the first tag, after those that are special everywhere
+FIRST_TAG = END + 1  # the id of the first tag, after the special symbols
 
 
 class TagPath(NamedTuple):
-    """The state of a path: every layer's state, the number of tags, and the last features where
-    the next step reads the distribution they give."""
+    """The state of a path: every layer's state, the number of tags, and the last features if the
+    next step reads their distribution.
+    """
 
     layers: tuple[Float[Tensor, "R L D"], ...]
     positions: Int[Tensor, "R"]
@@ -33,7 +34,7 @@ class TagPath(NamedTuple):
 
 
 class TaggedSource(NamedTuple):
-    """The encoder's states of a sentence, and how many of them have a tag."""
+    """The encoder's states of a sentence, and the number of them with a tag."""
 
     states: Float[Tensor, "B S D"]
     lengths: Int[Tensor, "B"]
@@ -43,7 +44,7 @@ TagState = State[TagPath, TaggedSource]
 
 
 def tag_symbols(tags: Int[Tensor, "*rows"]) -> Int[Tensor, "*rows"]:
-    """The symbols that a search writes for tags, whose ids begin after that of padding."""
+    """Convert tag ids, which begin after padding, to the symbol ids of the decoder."""
     return torch.where(tags == EMPTY, EMPTY, tags + FIRST_TAG - 1)
 
 
@@ -53,9 +54,8 @@ class TagDecoder(DecoderModule):
     The unit of step t reads x_t + φ(y_{t−1}): x_t is the encoder's state at that item, and φ the
     vector of the tag before it, or with `soft` the mean vector under the distribution before it.
 
-    Its vocabulary is that of a text: the special symbols, then the tags. Features have a number
-    more than the output layer reads, which tells whether the source has ended, so that nothing but
-    `<end>` can follow.
+    Its vocabulary is that of a text: the special symbols, then the tags. Features have one extra
+    value that tells whether the source has ended, so that only `<end>` can follow.
     """
 
     def __init__(
@@ -66,8 +66,9 @@ class TagDecoder(DecoderModule):
         *,
         closing: int,
     ) -> None:
-        """`tags` are vectors of the special symbols and of every tag; `closing` items at the end of
-        a source have none."""
+        """`tags` embeds the special symbols and every tag; the last `closing` items of a source
+        have no tag.
+        """
         super().__init__()
         self.stack = stack
         self.embedding = tags
@@ -110,7 +111,7 @@ class TagDecoder(DecoderModule):
         return torch.cat([never, end, tags], dim=-1)
 
     def _advance(self, inputs: Int[Tensor, "R T"], state: TagState) -> tuple[Features, TagState]:
-        """T steps at once; only one where a step needs the distribution of the one before."""
+        """Run T steps at once; only one if a step needs the previous distribution."""
         own, source = state.own, state.shared
         paths = len(inputs) // len(source.lengths)
         sentences = torch.arange(len(inputs), device=inputs.device) // paths
@@ -125,7 +126,7 @@ class TagDecoder(DecoderModule):
         return Features(features), State(after, source, state.trace)
 
     def _feedback(self, inputs: Int[Tensor, "R T"], own: TagPath) -> Float[Tensor, "R T D"]:
-        """The vectors of the tags before; in training soft feedback reads the true ones too."""
+        """The vectors of the previous tags; in training, soft feedback reads true tags too."""
         vectors: Tensor = self.embedding(inputs)
         if not self.soft or self.training:
             return vectors
@@ -148,7 +149,7 @@ class TagDecoder(DecoderModule):
 
 @HEADS.part("recurrent-tags")
 class RecurrentTagsHead(LabelScores):
-    """Scores of each tag at each position of the source, after the tags before it (S2.2)."""
+    """Tags each position of the source, conditioned on the previous tags (S2.2)."""
 
     output_name = "tag"
     is_aligned = True
@@ -177,7 +178,7 @@ class RecurrentTagsHead(LabelScores):
         return self.decoder.output
 
     def forward(self, memory: Memory) -> Float[Tensor, "B S V"]:
-        """The scores after the likeliest tag at each position before: greedy search."""
+        """The scores after the most probable previous tags: greedy search."""
         if memory.mask is None:
             raise TypeError("tags need the encoder's states, which it does not give")
         state, steps = self.decoder.start(memory), []
@@ -189,13 +190,13 @@ class RecurrentTagsHead(LabelScores):
         return torch.cat(steps, dim=1)
 
     def teacher_force(self, memory: Memory, target: Int[Tensor, "B T"]) -> Float[Tensor, "B T V"]:
-        """The scores after these tags."""
+        """The scores given the true previous tags."""
         inputs = shift_right(tag_symbols(target))
         features, _ = self.decoder.read(inputs, self.decoder.start(memory))
         return self._scores(features)
 
     def _scores(self, features: Features) -> Float[Tensor, "B T V"]:
-        """Those of the tags alone."""
+        """The scores of tags, without special symbols."""
         return self.decoder.write(features.hidden)[..., FIRST_TAG:]
 
     def connections(self) -> Connections:

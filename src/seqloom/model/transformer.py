@@ -34,7 +34,7 @@ TransformerPart = TransformerEncoderConfig | TransformerDecoderConfig
 
 
 class PositionalEmbedding(nn.Module):
-    """Token vectors with their positions (S5.3)."""
+    """Embeddings with positional encoding (S5.3)."""
 
     def __init__(self, embedding: Vectors, positions: Positions, *, dropout: float) -> None:
         super().__init__()
@@ -47,19 +47,19 @@ class PositionalEmbedding(nn.Module):
         items: Int[Tensor, "R T"] | Int[Tensor, "R T C"] | Float[Tensor, "R T C"],
         at: Int[Tensor, "#R T"],
     ) -> Float[Tensor, "R T D"]:
-        """The vectors of items; `at` counts the items before each."""
+        """Embed items; `at` is the number of items before each."""
         return self.add_positions(self.embedding(items), at)
 
     def add_positions(
         self, vectors: Float[Tensor, "R T E"], at: Int[Tensor, "#R T"]
     ) -> Float[Tensor, "R T D"]:
-        """The same for given vectors."""
+        """Add positions to given vectors."""
         return self.dropout(self.positions(vectors, at))
 
 
 @ENCODERS.part("transformer")
 class TransformerEncoder(EncoderModule):
-    """Blocks in which every source position attends to every other; the code is the last state.
+    """A Transformer encoder; the code is the last state.
 
     Vaswani et al. 2017, Attention Is All You Need.
     """
@@ -94,7 +94,7 @@ class TransformerEncoder(EncoderModule):
     def _hidden_layers(
         self, source: Source, mask: Bool[Tensor, "B S"]
     ) -> Iterator[Float[Tensor, "B S D"]]:
-        """The vectors with their positions, then what each block makes of them."""
+        """The embeddings with positions, then the output of each block."""
         padded = None if is_traced() or bool(mask.all()) else mask[:, None, None]
         steps = torch.arange(source.values.shape[1], device=mask.device)
         hidden = self.embed(source.values, steps[None])
@@ -115,7 +115,7 @@ class TransformerEncoder(EncoderModule):
 
 
 class DecoderCache(NamedTuple):
-    """What a path has read: every block's cache, and the number of tokens."""
+    """The cache of a path: every block's, and the number of tokens read."""
 
     caches: tuple[Cache, ...]
     positions: Int[Tensor, "R"]
@@ -133,10 +133,10 @@ TransformerState = State[DecoderCache, SourceKeys | tuple[()]]
 
 @DECODERS.part("transformer")
 class TransformerDecoder(DecoderModule):
-    """Causal blocks with a cache of earlier keys and values (S5.6, S5.7).
+    """A Transformer decoder with a key-value cache (S5.6, S5.7).
 
-    `source` says how the encoder's states enter: blocks attend to them ("cross"), they are vectors
-    read before the first token ("read", S3.2 g), or there are none ("none").
+    `source` is how the source enters: by cross-attention ("cross"), as vectors read before the
+    first token ("read", S3.2 g), or not at all ("none").
 
     Vaswani et al. 2017, Attention Is All You Need; source read first: Liu et al. 2018, Generating
     Wikipedia by Summarizing Long Sequences.
@@ -338,7 +338,7 @@ def _embedding(options: TransformerPart, vectors: Vectors, place: str) -> Positi
 
 
 def _norm(options: TransformerPart) -> nn.Module:
-    """Blocks that norm first leave their sum without a norm, so the last is normed at the end."""
+    """The final layer norm of pre-norm blocks; None for post-norm."""
     return InputNorm(options.width) if options.norm == "first" else nn.Identity()
 
 
@@ -364,7 +364,7 @@ def _block_connections(blocks: Sequence[Block], side: str, seen: Steps) -> tuple
 
 
 def _sublayer_label(block: Block, name: str) -> str:
-    """A residual step of a block, with its heads or its inner size."""
+    """The label of a block's sublayer, with its heads or its inner size."""
     step = name.rpartition(".")[2]
     sizes = {
         "self-attention": f", {block.heads} heads",
@@ -377,7 +377,9 @@ def _sublayer_label(block: Block, name: str) -> str:
 def _position_connections(
     embed: PositionalEmbedding, blocks: Sequence[Block], side: str
 ) -> Connections:
-    """Where positions enter: the vectors, or the queries and keys of every self-attention."""
+    """The edges by which positions enter: at the vectors, or at the queries and keys of every
+    self-attention.
+    """
     node = ConnectionNode(f"{side}.positions", "source", label="positions")
     heads = [f"{side}.input"] if embed.positions.absolute else []
     if embed.positions.rotary:

@@ -1,1 +1,1 @@
-"""Parts with parameters: units, stacks, attention, positions, Transformer blocks."""
+"""Layers: recurrent units and stacks, attention, positions, Transformer blocks, convolutions."""

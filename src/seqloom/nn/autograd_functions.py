@@ -1,4 +1,4 @@
-"""Application of autograd functions with hand-written gradients, under autocast or not."""
+"""Apply autograd functions with hand-written gradients, with or without autocast."""
 
 from typing import Any
 
@@ -11,10 +11,10 @@ __all__ = ["apply_function"]
 def apply_function(
     function: type[torch.autograd.Function], *values: Any, matrix: Tensor | None = None
 ) -> Any:
-    """Apply a function to a matrix, where there is one, and to these values.
+    """Apply a function to a matrix, if there is one, and to these values.
 
-    Under autocast the matrix is cast to the lower precision, and products with it are computed in
-    that; everything else is computed in full precision.
+    Under autocast, products with the matrix are computed in the lower precision, everything else in
+    full precision.
     """
     matrices = () if matrix is None else (matrix,)
     if not torch.is_autocast_enabled("cpu"):

@@ -20,12 +20,12 @@ __all__ = [
 ]
 
 Grid = Literal["cells", "columns", "one", "whole"]
-GROUPS = 8  # of channels that are brought to one scale together
-SINUSOID_BASE = 100.0  # cells, within which every sine and cosine differs
+GROUPS = 8  # groups of channels in group normalization
+SINUSOID_BASE = 100.0  # cells, within which all positions are distinct
 
 
 class PictureConvolutions(nn.Module):
-    """Residual stages of two convolutions, of which the first halves the picture."""
+    """Residual stages of two convolutions each, the first with stride 2."""
 
     def __init__(self, channels: int, widths: tuple[int, ...]) -> None:
         super().__init__()

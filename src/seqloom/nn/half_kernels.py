@@ -1,4 +1,4 @@
-"""The compiled core's kernels of training in bfloat16, through ctypes."""
+"""The compiled core's kernels for training in bfloat16, through ctypes."""
 
 import ctypes
 import os
@@ -13,7 +13,9 @@ from torch import Tensor
 
 __all__ = ["AttentionStructure", "HeadsStructure", "half_kernels", "uses_half_kernels"]
 
-PLACE = "SEQLOOM_ENGINE_LIBRARY"  # a library in place of the one that was installed
+PLACE = (
+    "SEQLOOM_ENGINE_LIBRARY"  # environment variable: a library to use instead of the installed one
+)
 NAME = "_core.dylib" if sys.platform == "darwin" else "_core.so"
 LIBRARY = Path(__file__).parents[1] / "engine" / NAME
 
@@ -72,7 +74,7 @@ class KernelsStructure(ctypes.Structure):
 
 @lru_cache(maxsize=1)
 def half_kernels() -> Any:
-    """The kernels, or None where there is no compiled core or no unit for bfloat16."""
+    """The kernels, or None without the compiled core or a processor with bfloat16."""
     try:
         library = ctypes.CDLL(str(Path(os.environ.get(PLACE) or LIBRARY)))
         found = library.sl_training_kernels
@@ -84,7 +86,9 @@ def half_kernels() -> Any:
 
 
 def uses_half_kernels(*values: Tensor) -> bool:
-    """Whether gradients are wanted of products in bfloat16, with kernels to help."""
+    """Whether gradients are recorded under CPU autocast and the kernels can be used for these
+    tensors.
+    """
     return (
         torch.is_autocast_enabled("cpu")
         and torch.is_grad_enabled()

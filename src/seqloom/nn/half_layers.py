@@ -1,6 +1,6 @@
-"""What lies between products in bfloat16, each computed in one pass by the compiled core.
+"""Layers between bfloat16 products, each fused into one pass of the compiled core.
 
-Sums of a residual stream stay in float32; what enters a product is made in bfloat16 at once.
+The residual stream stays in float32; inputs of products are written in bfloat16.
 """
 
 from typing import Any
@@ -15,11 +15,11 @@ from seqloom.nn.half_kernels import half_kernels, uses_half_kernels
 
 __all__ = ["InputNorm", "add_dropped", "drop_floats", "half_losses", "relu_dropped"]
 
-ALL = 256  # values of 256 that are kept where nothing is dropped
+ALL = 256  # of 256 values, those kept without dropout
 
 
 class InputNorm(nn.LayerNorm):
-    """Layer norm of what enters a product: its outputs are in bfloat16 where products are."""
+    """Layer norm before a product: its outputs are in bfloat16 if products are."""
 
     def forward(self, input: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows D"]:
         if input.dtype == torch.float32 and uses_half_kernels(input):
@@ -29,7 +29,7 @@ class InputNorm(nn.LayerNorm):
 
 
 def drop_floats(values: Float[Tensor, "*shape"], kept: int) -> Float[Tensor, "*shape"] | None:
-    """Dropout that keeps so many of 256; None where the kernels do not do it."""
+    """Dropout that keeps `kept` of 256 values; None if the kernels do not apply."""
     if values.dtype != torch.float32 or not uses_half_kernels(values):
         return None
     dropped: Tensor = _Drop.apply(values, kept)  # type: ignore[no-untyped-call]
@@ -39,7 +39,9 @@ def drop_floats(values: Float[Tensor, "*shape"], kept: int) -> Float[Tensor, "*s
 def add_dropped(
     values: Float[Tensor, "*shape"], change: Float[Tensor, "*shape"], kept: int
 ) -> Float[Tensor, "*shape"] | None:
-    """Values and a change of which so many of 256 are kept; None where no kernel does it."""
+    """Residual sum with dropout that keeps `kept` of 256 values; None if the kernels do
+    not apply.
+    """
     fits = values.dtype == torch.float32 and change.dtype == torch.bfloat16 and kept < ALL
     if not fits or not uses_half_kernels(values, change):
         return None
@@ -48,7 +50,7 @@ def add_dropped(
 
 
 def relu_dropped(values: Float[Tensor, "*shape"], kept: int) -> Float[Tensor, "*shape"] | None:
-    """ReLU of which so many of 256 are kept; None where no kernel does it."""
+    """ReLU with dropout that keeps `kept` of 256 values; None if the kernels do not apply."""
     if values.dtype != torch.bfloat16 or kept == ALL or not uses_half_kernels(values):
         return None
     found: Tensor = _ReluDropped.apply(values, kept)  # type: ignore[no-untyped-call]
@@ -62,11 +64,11 @@ def half_losses(
     smoothing: float,
     agreement: float = 0.0,
 ) -> tuple[Float[Tensor, ""], Float[Tensor, "N"]] | None:
-    """The sum of smoothed cross-entropies times factors, and the targets' log-probabilities.
+    """The weighted sum of smoothed cross-entropies, and the targets' log-probabilities.
 
-    With `agreement`, the second half of the rows reads the same positions as the first, and how far
-    the two distributions are apart counts so much. The gradient of the sum takes the place of the
-    logits; None where no kernel does it.
+    With `agreement` (R-Drop), the second half of the rows repeats the positions of the first, and
+    the divergence of both is added with this weight. The gradient overwrites the logits. None if
+    the kernels do not apply.
     """
     fits = logits.dtype == torch.bfloat16 and factors.dtype == torch.float32
     if not (fits and logits.is_contiguous() and uses_half_kernels(logits, targets)):

@@ -1,4 +1,4 @@
-"""What layers share: dropout, combinations of vectors, random numbers by counter, tracing."""
+"""Shared by layers: dropout, combinations of vectors, counter-based random numbers, tracing."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -32,12 +32,12 @@ Kind = TypeVar("Kind", bound=nn.Module)
 
 
 def children_of(modules: nn.Module, kind: type[Kind]) -> Iterator[Kind]:
-    """The modules of a list, which are all of this kind."""
+    """The modules of a list, typed as this class."""
     return cast("Iterator[Kind]", modules.children())
 
 
 class Dropout(nn.Module):
-    """Drops a share of the values in training and scales the others so that the mean stays.
+    """Dropout: zeroes a share of the values in training and scales the others to keep the mean.
 
     The share is rounded to a multiple of 1/256, because one byte decides each value.
 
@@ -56,7 +56,7 @@ class Dropout(nn.Module):
 
     @property
     def kept_now(self) -> int:
-        """Of 256 values, those that are kept now: all of them but in training."""
+        """The values kept out of 256; all of them outside training."""
         return self.kept_of_256 if self.training else 256
 
     def _mask(self, values: Tensor) -> Tensor:
@@ -89,12 +89,12 @@ def hash_counter(
 
 
 def uniforms(bits: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Uniform numbers in [0, 1), of 53 bits each."""
+    """Uniform numbers in [0, 1) with 53 bits."""
     return _shift_right(bits, 11).double() * 2.0**-53
 
 
 def gumbels(bits: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-    """Draws from the standard Gumbel distribution, all of them finite."""
+    """Finite draws from the standard Gumbel distribution."""
     inside = (_shift_right(bits, 12).double() + 0.5) * 2.0**-52  # neither 0 nor 1
     return -(-inside.log()).log()
 
@@ -109,12 +109,12 @@ StateStep = Callable[[Tensor, tuple[Tensor, ...]], tuple[Tensor, ...]]
 
 
 def is_traced() -> bool:
-    """Whether this call is traced."""
+    """Whether this call is traced for export."""
     return torch.compiler.is_exporting()
 
 
 def traced_scan(step: StateStep, inputs: Tensor, state: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
-    """The state after every step of a loop over axis 0, however many steps there are."""
+    """The state after every step of a loop over axis 0, for any number of steps."""
     parts = len(state)
 
     def advance(
@@ -166,7 +166,7 @@ class TanhCombiner(nn.Module):
 
 
 class Readout(nn.Module):
-    """What an output layer sees of a state: the state itself, or `tanh(W s + b)` of its size (S2).
+    """The input of an output layer: the state itself, or `tanh(W s + b)` of its size (S2).
 
     With the output layer after it, the read-out is affine or a perceptron of one hidden layer.
     """
@@ -178,7 +178,7 @@ class Readout(nn.Module):
 
     @property
     def is_affine(self) -> bool:
-        """Whether the output layer sees the states themselves."""
+        """Whether the output layer reads the states directly."""
         return self.map is None
 
     def forward(self, states: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows D"]:
@@ -192,8 +192,9 @@ DRAWS = ("normal_", "uniform_")
 
 
 class _Uncompiled(TorchFunctionMode):
-    """Does without what torch would load its compiler for: drawing first weights that have no
-    memory, and asking for the memory of others like them."""
+    """Avoids what makes torch load its compiler on the meta device: initialization of weights, and
+    `empty_like`.
+    """
 
     def __torch_function__(
         self,
@@ -212,12 +213,12 @@ class _Uncompiled(TorchFunctionMode):
 
 @contextmanager
 def meta_device() -> Iterator[None]:
-    """Models that are built here have names and shapes, but no weights."""
+    """Build modules with names and shapes of weights but no memory."""
     with torch.device("meta"), _Uncompiled():
         yield
 
 
 def materialize(model: nn.Module) -> None:
-    """Room for the weights of a model that was built without."""
+    """Allocate the weights of a model built on the meta device."""
     with _Uncompiled():
         model.to_empty(device="cpu")

@@ -1,4 +1,4 @@
-"""Softmax of scaled dot products, times the values: the attention of Transformers (S5.1)."""
+"""Scaled dot-product attention (S5.1)."""
 
 import math
 from ctypes import byref
@@ -20,7 +20,7 @@ from seqloom.nn.half_kernels import (
 
 __all__ = ["scaled_attention"]
 
-UNIT = 16  # values of a vector in the kernels: sizes of heads are multiples of it
+UNIT = 16  # vector width of the kernels: head sizes are multiples of it
 
 
 def scaled_attention(
@@ -53,9 +53,9 @@ def _fits_kernels(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None
 
 
 class _HalfAttention(Function):
-    """Attention whose products are computed in bfloat16 and whose softmax in float32.
+    """Attention with products in bfloat16 and the softmax in float32.
 
-    Its gradient is several times as fast as the one of torch for bfloat16 on a CPU.
+    Its gradient is several times as fast as torch's for bfloat16 on a CPU.
     """
 
     @staticmethod
@@ -79,7 +79,7 @@ class _HalfAttention(Function):
 
 
 class _KernelAttention(Function):
-    """The same by the compiled core, head after head in the processor's first caches."""
+    """The same by the compiled core, head by head within the processor's caches."""
 
     @staticmethod
     def forward(
@@ -132,5 +132,5 @@ def _heads(values: Float[Tensor, "B H T E"]) -> HeadsStructure:
 
 
 def _in_rows(values: Float[Tensor, "B H T E"]) -> Float[Tensor, "B H T E"]:
-    """The same with vectors in one piece."""
+    """The tensor with contiguous vectors."""
     return values if values.stride(3) == 1 else values.contiguous()

@@ -30,20 +30,20 @@ __all__ = ["GEGLU", "Block", "BlockOptions", "CrossAttention", "Keys"]
 
 @dataclass(frozen=True)
 class BlockOptions:
-    """The sizes and kinds of a block's parts, which are the same in every block of a stack."""
+    """Options of a block, the same for all blocks of a stack."""
 
     width: int
     inner: int
     heads: int
     head_width: int  # of queries and keys: m
     value_width: int  # m_v
-    bias: bool = False  # of the maps of attention
+    bias: bool = False  # whether attention projections have a bias
     norm_first: bool = True
     inner_kind: Literal["relu", "gelu", "swish", "gated"] = "relu"
     mixing: Literal["attention", "simple", "ssru"] = "attention"
     rotary: bool = False
     dropout: float = 0.0
-    source: int | None = None  # size of the states it attends to, if it has cross-attention
+    source: int | None = None  # size of the encoder's states, if it has cross-attention
 
     def __post_init__(self) -> None:
         if self.rotary and self.mixing != "attention":
@@ -66,7 +66,7 @@ class Keys(NamedTuple):
 
 
 class CrossAttention(nn.Module):
-    """Multi-head attention of output positions to the source; beams share its keys.
+    """Multi-head attention to the source; the paths of a beam share its keys.
 
     Vaswani et al. 2017, Attention Is All You Need.
     """
@@ -135,9 +135,10 @@ class GEGLU(nn.Module):
 
 
 class Block(nn.Module):
-    """Self-attention, attention to the source where there is one, and a two-layer network.
+    """A Transformer block: self-attention, cross-attention if there is a source, and a feed-forward
+    network.
 
-    Each is a residual step with a layer norm before it (`norm_first`) or after the sum (S5.4).
+    Each sublayer is residual, with a layer norm before it (`norm_first`) or after the sum (S5.4).
 
     Vaswani et al. 2017, Attention Is All You Need; Ba et al. 2016, Layer Normalization; norm first:
     Xiong et al. 2020, On Layer Normalization in the Transformer Architecture.
@@ -163,7 +164,7 @@ class Block(nn.Module):
 
     @property
     def sublayers(self) -> tuple[str, ...]:
-        """The names of its residual steps, in order."""
+        """The names of its sublayers, in order."""
         cross = () if self.cross is None else ("cross-attention",)
         return (self.attention.name, *cross, "feed-forward")
 
@@ -181,7 +182,7 @@ class Block(nn.Module):
     def encode(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
-        """A block of an encoder."""
+        """Run as a block of an encoder."""
         hidden = self._add_residual(inputs, self.attention(self._norm_input(inputs, 0), mask), 0)
         return self._add_residual(hidden, self.network(self._norm_input(hidden, 1)), 1)
 
@@ -194,7 +195,7 @@ class Block(nn.Module):
         *,
         trace: bool = False,
     ) -> tuple[Float[Tensor, "R T D"], Cache, Float[Tensor, "R H T S"] | None]:
-        """A block of a decoder: causal, from where the cache ends."""
+        """Run as a block of a decoder: causal, continuing from the cache."""
         weights = None
         output, cache = self.attention.extend(self._norm_input(inputs, 0), cache, steps)
         hidden = self._add_residual(inputs, output, 0)
@@ -227,7 +228,7 @@ def _mixing(options: BlockOptions) -> Mixing:
 
 
 class FeedForward(nn.Sequential):
-    """A layer, its activation, dropout, and a layer back to the block's width."""
+    """The feed-forward network: a layer, its activation, dropout, and a layer back to the width."""
 
     def forward(self, input: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows D"]:
         first, activation, dropout, second = self

@@ -1,4 +1,4 @@
-"""Where gradients through time end: after so many steps of a recurrent layer (S6.2)."""
+"""Truncated backpropagation through time in recurrent layers (S6.2)."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +17,9 @@ STEPS: ContextVar[int] = ContextVar("steps between two detached states", default
 
 @contextmanager
 def truncate_gradients(steps: int) -> Iterator[None]:
-    """In this block every recurrent layer carries its state on detached after so many steps, in
-    the direction in which it reads; 0 detaches none."""
+    """Within this block every recurrent layer detaches its state after so many steps, in its
+    reading direction; 0: never.
+    """
     before = STEPS.set(steps)
     try:
         yield
@@ -29,7 +30,7 @@ def truncate_gradients(steps: int) -> Iterator[None]:
 def run_unit(
     unit: Unit, inputs: Float[Tensor, "B S I"], state: UnitState
 ) -> tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B S E"], ...]]:
-    """The outputs and states of a unit; in a block of `truncate_gradients`, chunk by chunk."""
+    """Run a unit, chunk by chunk within a block of `truncate_gradients`."""
     steps = 0 if is_traced() else STEPS.get()
     if not steps or inputs.shape[1] <= steps:
         return unit(inputs, state)

@@ -1,4 +1,4 @@
-"""Raw input to Output, with a finished model."""
+"""Predictors: from raw inputs to outputs with a trained model."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Context-aware vectors: one for each token of a text, from a layer of a trained encoder (S1.5).
+"""Contextual vectors of the tokens of a text, from a layer of a trained encoder (S1.5).
 
 Peters et al. 2018, Deep Contextualized Word Representations.
 """
@@ -31,28 +31,30 @@ ROWS = 256  # in a batch
 
 
 class Occurrence(NamedTuple):
-    """A word where it stands: `mean@2` is the first `mean` of the second sentence, and `mean@2.2`
-    the second."""
+    """An occurrence of a word: `mean@2` is the first `mean` of the second sentence, `mean@2.2` the
+    second.
+    """
 
     name: str
     word: str
     sentence: int  # from 0
-    tokens: range  # of the sentence, which make up the word
+    tokens: range  # of the sentence, that make up the word
 
 
 @dataclass(frozen=True, eq=False)
 class SentenceVectors:
-    """A sentence with a vector for each of its tokens, `<end>` among them."""
+    """A sentence with a vector for each of its tokens, including `<end>`."""
 
     text: str
     tokens: tuple[str, ...]
-    offsets: tuple[Offsets, ...]  # of the tokens in the text; none where there is no text
+    offsets: tuple[Offsets, ...]  # of the tokens in the text; empty if there is no text
     vectors: Float[np.ndarray, "T D"]
     truncated: bool = False
 
     def words(self) -> Iterator[tuple[str, range]]:
-        """Each word, with its tokens; words that share a token are one, and where there is no text
-        each token is one."""
+        """Each word with its tokens; words that share a token are merged. Without a text each token
+        is a word.
+        """
         if not self.offsets:
             yield from ((token, range(place, place + 1)) for place, token in enumerate(self.tokens))
             return
@@ -85,7 +87,7 @@ class SentenceVectors:
 
 @dataclass(frozen=True, eq=False)
 class ContextVectors(Displayed):
-    """Vectors of the tokens of some sentences from one layer, of which 0 reads the tokens alone."""
+    """Token vectors of some sentences from one layer; layer 0 has no context."""
 
     sentences: tuple[SentenceVectors, ...]
     layer: int
@@ -105,7 +107,7 @@ class ContextVectors(Displayed):
 
     @cached_property
     def words(self) -> WordVectors:
-        """The vector of each occurrence under its name: the mean of those of its tokens."""
+        """The vector of each occurrence by name: the mean over its tokens."""
         rows = [
             self.sentences[each.sentence].vectors[each.tokens.start : each.tokens.stop].mean(axis=0)
             for each in self.occurrences
@@ -114,8 +116,9 @@ class ContextVectors(Displayed):
         return WordVectors(names, np.array(rows, np.float32).reshape(len(names), -1))
 
     def find(self, name: str) -> list[Occurrence]:
-        """The occurrence of this name, or all of a word, in capitals or not; DataError where there
-        is none."""
+        """The occurrence of this name, or all of a word, ignoring case; DataError if
+        there is none.
+        """
         folded = name.casefold()
         found = [each for each in self.occurrences if each.name == name]
         found = found or [each for each in self.occurrences if each.word.casefold() == folded]
@@ -127,12 +130,12 @@ class ContextVectors(Displayed):
         return found
 
     def select(self, names: Sequence[str]) -> list[Occurrence]:
-        """The occurrences of these words, or of all where none is named."""
+        """The occurrences of these words, or all if none is given."""
         wanted = {each for name in names for each in self.find(name)}
         return [each for each in self.occurrences if each in wanted or not names]
 
     def sentence(self, name: str) -> str:
-        """The text that an occurrence stands in."""
+        """The text of an occurrence."""
         return self.sentences[self.find(name)[0].sentence].text
 
     def as_dict(self) -> dict[str, Any]:
@@ -144,13 +147,14 @@ class ContextVectors(Displayed):
 def context_vectors(
     network: Network, reader: InputReader, cells: Sequence[str], layer: int | None
 ) -> ContextVectors:
-    """The vectors of a layer, or of the last, for each cell that an encoder reads; a language
-    model, which has none, reads it with its own layers."""
+    """Compute the vectors of a layer (default: the last) for each cell; a language model uses its
+    decoder's layers.
+    """
     network.eval()
     found = [SentenceVectors(cell, (), (), np.zeros((0, 0))) for cell in cells]
     encoded = reader.read_all(cells).encoded
     _check_whole(encoded)
-    if not network.encoder.has_source:  # no layer reads what closes a text
+    if not network.encoder.has_source:  # a decoder does not read `<end>`
         closing = reader.field.closing
         encoded = [each._replace(values=each.values[: len(each.values) - closing])
                    for each in encoded]  # fmt: skip
@@ -165,7 +169,7 @@ def context_vectors(
 
 
 def _layer_states(network: Network, source: Source) -> list[Float[torch.Tensor, "B S _"]]:
-    """What each layer of the encoder has for each token, or of a language model, having read it."""
+    """The hidden states of each layer of the encoder, or of a language model, for each token."""
     if network.encoder.sizes.states:
         return network.encoder.layer_states(source)
     if network.encoder.has_source or not isinstance(network, SequenceModel):
@@ -182,7 +186,7 @@ def _layer_states(network: Network, source: Source) -> list[Float[torch.Tensor, 
 def _sentence(
     reader: InputReader, read: EncodedInput, vectors: Float[np.ndarray, "S D"]
 ) -> SentenceVectors:
-    """A sentence with its part of a batch's vectors."""
+    """A sentence with its part of the batch's vectors."""
     tokens = reader.read_tokens(read)
     if len(tokens.names) > len(vectors):
         tokens = tokens.thin(len(vectors))
@@ -192,7 +196,7 @@ def _sentence(
 
 
 def _check_layer(layer: int | None, count: int) -> int:
-    """The number of a layer; ConfigError where there are not so many."""
+    """The index of a layer; ConfigError if it does not exist."""
     if layer is None:
         return count - 1
     if not 0 <= layer < count:
@@ -205,7 +209,7 @@ def _check_layer(layer: int | None, count: int) -> int:
 
 
 def _check_whole(encoded: Sequence[EncodedInput]) -> None:
-    """DataError where an input is read in pieces, which know nothing of each other."""
+    """DataError if an input would be read in pieces, without a common context."""
     numbers = [each.number for each in encoded]
     for before, after in pairwise(numbers):
         if before == after:

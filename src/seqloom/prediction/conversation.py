@@ -1,4 +1,4 @@
-"""A dialog with a model that reads turns: it keeps what was said (S8)."""
+"""A dialog with a model that reads turns, with its history (S8)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ __all__ = ["Conversation"]
 
 @dataclass
 class Conversation:
-    """What was said so far, oldest first; every reply is one to all of it."""
+    """The turns so far, oldest first; every reply is conditioned on all of them."""
 
     model: TextPredictor
     search: Search | None = None  # the run's own if None
@@ -29,7 +29,7 @@ class Conversation:
     turns: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """ConfigError for a model that reads no turns."""
+        """ConfigError if the model does not read turns."""
         source = as_text_field(self.model.source)
         if source is None or not source.has_turns:
             raise ConfigError(
@@ -43,9 +43,9 @@ class Conversation:
             )
 
     def reply(self, text: str) -> Iterator[str]:
-        """The reply to a turn as far as it is certain, longer and longer, at last the whole.
+        """Stream the reply to a turn: growing stable prefixes, finally the whole.
 
-        Both turns are kept once it is whole.
+        Both turns are added once it is complete.
         """
         said = [*self.turns, text]
         asked = self.model.decoding_request(PredictionRequest(self.search, options=self.options))
@@ -64,11 +64,11 @@ class Conversation:
         yield whole
 
     def undo(self) -> bool:
-        """Forget the last turn and its reply; whether there were any."""
+        """Remove the last turn and its reply; return whether there were any."""
         there = bool(self.turns)
         del self.turns[-2:]
         return there
 
     def reset(self) -> None:
-        """Forget all that was said."""
+        """Clear the history."""
         self.turns.clear()

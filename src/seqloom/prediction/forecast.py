@@ -1,4 +1,4 @@
-"""What is expected of the steps after a past, in the columns' own units (S1.2)."""
+"""Forecasts, in the units of their columns (S1.2)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ __all__ = ["Forecast"]
 
 @dataclass(frozen=True)
 class Forecast(Displayed):
-    """What is expected of the steps after a past, in the columns' own units."""
+    """A forecast, in the units of its columns."""
 
     columns: tuple[str, ...]
     time_name: str
     times: tuple[str, ...]
     mean: NDArray[np.float64]  # (T, C)
     quantiles: dict[float, NDArray[np.float64]]  # each (T, C)
-    past: NDArray[np.float64]  # (S, C): what was read
-    actual: NDArray[np.float64] | None = None  # (T, C): what came, where that is known
+    past: NDArray[np.float64]  # (S, C): the input window
+    actual: NDArray[np.float64] | None = None  # (T, C): the observed future, if known
 
     def as_dicts(self) -> Iterator[dict[str, Any]]:
         """Each step as plain values for JSON."""
@@ -37,7 +37,7 @@ class Forecast(Displayed):
             }
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON, a list for each column; what was read is left out."""
+        """Plain values for JSON, a list for each column, without the input window."""
         return {
             "time": self.time_name,
             "times": list(self.times),
@@ -47,7 +47,7 @@ class Forecast(Displayed):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The forecast that gave these values, without what was read."""
+        """The inverse of `as_dict`, without the input window."""
         columns = tuple(plain["mean"])
         return cls(
             columns,

@@ -1,4 +1,4 @@
-"""A finished model of a series in use: the past of a table, windows, forecasts (S1.2)."""
+"""The predictor of time series: from a table to windows and forecasts (S1.2)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -37,10 +37,10 @@ MAX_STEPS = 100_000
 
 @dataclass(frozen=True)
 class Forecaster(HeadPredictor):
-    """What `seqloom.load` gives for a target that is a series.
+    """The predictor for targets of time series.
 
-    `after` forecasts what follows a table; as any model it can also be called with cells, each of
-    which is a window.
+    `after` forecasts what follows a table; as any predictor it can also be called with cells, each
+    of which is a window.
     """
 
     source: SeriesField
@@ -53,11 +53,11 @@ class Forecaster(HeadPredictor):
 
     @property
     def shape(self) -> WindowShape:
-        """Steps that the network reads, and steps that it forecasts at once."""
+        """The numbers of steps that the network reads and forecasts."""
         return WindowShape(self.source.items.steps, self.target.items.steps)
 
     def input_positions(self, steps: int | None) -> int:
-        """Positions that the network reads for so many steps, or for its own number of them."""
+        """Positions read to forecast so many steps; by default the horizon."""
         window, horizon = self.shape
         return -(-self._step_count(steps) // horizon) * window
 
@@ -69,21 +69,23 @@ class Forecaster(HeadPredictor):
         ahead: bool = False,
         skip_bad: bool = False,
     ) -> SeriesTable:
-        """A table with the run's columns; with `ahead`, known ones may go on after its end."""
+        """Read a table with the run's columns; with `ahead`, known columns may continue after its
+        end.
+        """
         config = self.config.data.model_copy(update={"skip_bad": skip_bad})
         return read_series(as_data(data), config, self.columns, report or Report(), ahead=ahead)
 
     def forecast_after(
         self, data: DataLike, *, steps: int | None = None, skip_bad: bool = False
     ) -> Forecast:
-        """The steps after the end of a table: the horizon, or another number of them."""
+        """Forecast the steps after the end of a table: the horizon, or another number."""
         table = self.read_table(data, ahead=True, skip_bad=skip_bad)
         return self.forecast(table, len(table) - table.ahead, steps=steps)
 
     def forecast(self, table: SeriesTable, start: int, *, steps: int | None = None) -> Forecast:
-        """The forecast of the rows from number `start` on.
+        """Forecast the rows from number `start` on.
 
-        Beyond the horizon, the mean that was forecast is read in turn as if it had been observed.
+        Beyond the horizon, forecast means are read as if observed.
         """
         window, horizon = self.shape
         steps = self._step_count(steps)
@@ -125,7 +127,7 @@ class Forecaster(HeadPredictor):
     def forecast_with_actual(
         self, window: NDArray[np.float32], came: NDArray[np.float32]
     ) -> Forecast:
-        """The forecast of one standardised window beside what came; its times are steps."""
+        """The forecast of one standardised window with the observed future; its times are steps."""
         return self._forecast_window(window, self.target.unscale(came))
 
     def forecast_windows(self, windows: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -147,14 +149,14 @@ class Forecaster(HeadPredictor):
         return found
 
     def output(self, forecast: Forecast) -> Output:
-        """A forecast as what every model gives: its mean as text, and all of it beside that."""
+        """A forecast as an Output: its mean as text, with the full forecast attached."""
         text = "; ".join(write_numbers(step) for step in forecast.mean)
         return Output(text, nan, nan, (), "end", forecast=forecast)
 
     def outputs(
         self, encoded: Sequence[EncodedInput], count: int, likeliest: int = 1
     ) -> list[Output]:
-        """The forecast of each of so many cells; those that were not encoded are blank."""
+        """The outputs of so many cells; those not encoded are blank."""
         outputs = [BLANK_OUTPUT] * count
         for each in encoded:
             values = self._check_window(np.asarray(each.values, np.float32), each.number + 1)
@@ -164,7 +166,7 @@ class Forecaster(HeadPredictor):
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:
-        """ConfigError: a head of numbers gives no distribution."""
+        """Raise ConfigError: a head of numbers gives no distribution."""
         raise ConfigError("numbers have no log-probability here", remedy="use evaluate")
 
     def as_forecaster(self) -> "Forecaster":
@@ -181,7 +183,7 @@ class Forecaster(HeadPredictor):
         return self._build_forecast(found, ("step", times), past, actual)
 
     def _check_window(self, values: NDArray[np.float32], number: int) -> NDArray[np.float32]:
-        """A window, if it is one."""
+        """Check the shape of a window; DataError for any other."""
         if len(values) != self.shape.window:
             raise DataError(
                 f"input {number} has {len(values):,} steps where the model reads "
@@ -236,8 +238,8 @@ class Forecaster(HeadPredictor):
         past: NDArray[np.float64],
         actual: NDArray[np.float64] | None,
     ) -> Forecast:
-        """A standardised forecast (T, C, Q) in the columns' own units, with what goes with it."""
-        edges = np.sort(found[..., 1:], axis=-1)  # quantiles may cross where little was learnt
+        """Convert a standardised forecast (T, C, Q) to the units of the columns."""
+        edges = np.sort(found[..., 1:], axis=-1)  # quantiles of a poorly trained model may cross
         shares = sorted(self.target.items.quantiles)
         return Forecast(
             columns=self.target.names,
@@ -254,6 +256,6 @@ class Forecaster(HeadPredictor):
 
 
 def _extend_rows(rows: NDArray[np.float64], end: int) -> NDArray[np.float64]:
-    """The rows up to `end`, with empty ones where they are too few."""
+    """The rows up to `end`, padded with empty ones."""
     missing = max(0, end - len(rows))
     return np.pad(rows, ((0, missing), (0, 0)), constant_values=np.nan)[:end]

@@ -1,4 +1,4 @@
-"""A glossary: terms of the source, and the words that their translations must or should have."""
+"""Glossaries: source terms with their required or preferred translations."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,16 +13,16 @@ __all__ = ["Glossary", "GlossaryTerm", "TermCount"]
 
 SEPARATOR = "|"
 STRENGTHS = {"": True, "required": True, "preferred": False}
-MARGIN = 0.5  # of the score that outputs are ranked by: by default, nats per token
+MARGIN = 0.5  # in units of the ranking score: by default, nats per token
 LONGEST_LINE = 100_000
 CURE = "write term, tab, translation, with | between inflected forms"
 
 
 @dataclass(frozen=True)
 class GlossaryTerm:
-    """A term, in any of its source forms, and the target forms of which one is written for it.
+    """A term with its source forms and its target forms, one of which is required.
 
-    One that is only preferred is left out where it would make an output much less likely.
+    A preferred term is left out if it would make an output much less probable.
     """
 
     source: tuple[str, ...]
@@ -30,13 +30,13 @@ class GlossaryTerm:
     required: bool = True
 
     def is_in(self, text: str) -> bool:
-        """Whether a translation has one of the target forms."""
+        """Whether a translation contains one of the target forms."""
         return _whole_words(self.target).search(text) is not None
 
 
 @dataclass(frozen=True)
 class TermCount:
-    """How many terms were asked for in all translations, and how many of them came out."""
+    """Counts of terms required in translations and of those found."""
 
     wanted: int = 0
     found: int = 0
@@ -46,7 +46,7 @@ class TermCount:
 
     @property
     def share(self) -> float:
-        """The share of terms that came out; 1 where none was asked for."""
+        """The share of terms found; 1 if none was required."""
         return self.found / self.wanted if self.wanted else 1.0
 
     def __str__(self) -> str:
@@ -55,16 +55,16 @@ class TermCount:
 
 @dataclass(frozen=True)
 class Glossary:
-    """Terms, and how much lower an output with a preferred term may score."""
+    """Terms, and the largest loss of score for a preferred term."""
 
     terms: tuple[GlossaryTerm, ...]
     margin: float = MARGIN
 
     @classmethod
     def read(cls, path: Path) -> "Glossary":
-        """The terms of a file: `term<TAB>form|form`, and in a third column `preferred`.
+        """Read terms from a file: `term<TAB>form|form`, and `preferred` in a third column.
 
-        DataError with the line where a side is empty; blank lines are passed by.
+        DataError with the line if a side is empty; blank lines are skipped.
         """
         lines = read_lines(path, max_line=LONGEST_LINE)
         terms = [
@@ -77,12 +77,12 @@ class Glossary:
         return cls(tuple(terms))
 
     def find(self, text: str) -> tuple[GlossaryTerm, ...]:
-        """The terms in a source text, each once; of those that overlap, the longest."""
+        """The distinct terms in a source text; of overlapping ones, the longest."""
         forms = (match[0].casefold() for match in self._pattern.finditer(text))
         return tuple(dict.fromkeys(self._by_form[form] for form in forms if form in self._by_form))
 
     def count(self, source: str, translation: str) -> TermCount:
-        """How many terms of a source text its translation should have, and has."""
+        """Count the terms of a source text and those found in its translation."""
         terms = self.find(source)
         return TermCount(len(terms), sum(term.is_in(translation) for term in terms))
 
@@ -112,9 +112,9 @@ def _read_term(line: str, place: FileLocation) -> GlossaryTerm:
 
 
 def _whole_words(forms: Iterable[str]) -> re.Pattern[str]:
-    """Any of these as whole words, whatever their case, the longest first.
+    """A pattern for any of these as whole words, ignoring case, longest first.
 
-    Scripts without spaces between words have no edges of words to look for.
+    Scripts without spaces between words are matched without word boundaries.
     """
     longest_first: Sequence[str] = sorted(set(forms), key=len, reverse=True)
     return re.compile("|".join(map(_whole_word, longest_first)), re.IGNORECASE)

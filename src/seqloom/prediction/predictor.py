@@ -1,4 +1,4 @@
-"""The base of all predictors: a network with its fields, from raw inputs to outputs (S7.4)."""
+"""The base class of predictors: a network with its fields, from raw inputs to outputs (S7.4)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -37,33 +37,36 @@ GroupPredictor = Callable[[InputGroup], Iterable[Output]]
 
 @dataclass(frozen=True)
 class Predictor(ABC):
-    """What `seqloom.load` gives: call it with one input, or `predict` many."""
+    """The result of `seqloom.load`: call it with one input, or `predict` many."""
 
     config: Config
     source: Field
     target: Field
-    weights: "Network | Deferred[Network]"  # the network, or what reads it when it is needed
-    training_rows: Path | None = None  # the encoded rows that it learnt from, for baselines
-    notes: tuple[str, ...] = ()  # steps that could not be used, and what is used in their place
+    weights: (
+        "Network | Deferred[Network]"  # the network, or a deferred one that is loaded when needed
+    )
+    training_rows: Path | None = None  # the encoded training rows, for baselines
+    notes: tuple[str, ...] = ()  # unusable steps, and the step used instead
 
     @property
     def network(self) -> "Network":
-        """The network with its weights, which are read now if they have not been."""
+        """The network with its weights, loaded at first use."""
         return self.weights.value if isinstance(self.weights, Deferred) else self.weights
 
     @property
     def input_field(self) -> Readable:
-        """What encodes raw inputs."""
+        """The field that encodes raw inputs."""
         return self.source
 
     @property
     def input_reader(self) -> InputReader:
-        """How raw inputs are read."""
+        """The reader of raw inputs."""
         return self.reader_for(NO_OPTIONS)
 
     def reader_for(self, options: OutputOptions) -> InputReader:
-        """How raw inputs are read where options say what becomes of long ones; ConfigError where
-        they are to be split and have no sentences."""
+        """The reader of raw inputs with these options; ConfigError if inputs are to be split and
+        have no sentences.
+        """
         overlong = options.overlong or self.config.data.overlong
         self.config.source.check_overlong(overlong)
         keeps = self.target.is_aligned
@@ -71,16 +74,16 @@ class Predictor(ABC):
 
     @property
     def is_stream(self) -> bool:
-        """Whether it has learnt from a stream of text, in which no text ends."""
+        """Whether it was trained on a stream of text without ends."""
         return False
 
     @property
     def is_language_model(self) -> bool:
-        """Whether there is no source, so that inputs are beginnings of outputs."""
+        """Whether there is no source, so that inputs are prompts."""
         return False
 
     def __call__(self, given: MemoryInput) -> Output:
-        """The output for one input, with its attention where there is any."""
+        """The output for one input, with its attention if there is any."""
         return self.predict([given], attention=True)[0]
 
     def predict(
@@ -92,8 +95,9 @@ class Predictor(ABC):
         attention: bool = False,
         options: OutputOptions = NO_OPTIONS,
     ) -> list[Output]:
-        """An output for each input, in order: texts, tuples of columns, objects with the columns'
-        names, a table of Arrow, pandas or polars, or the path of a file."""
+        """The outputs for inputs, in order: texts, tuples of columns, objects with the columns'
+        names, a table of Arrow, pandas or polars, or the path of a file.
+        """
         if attention:
             options = replace(options, attention=True)
         return list(self.stream(inputs, search=search, n_best=n_best, options=options))
@@ -107,9 +111,9 @@ class Predictor(ABC):
         options: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
-        """The same, with `group` inputs in memory at a time.
+        """Yield outputs, with `group` inputs in memory at a time.
 
-        Where an input cannot be read, the outputs of those before it come first, then the error.
+        The error of an unreadable input is raised after the outputs of those before it.
         """
         cells = input_cells(inputs, self.config.data)
         return self.stream_cells(cells, search=search, n_best=n_best, options=options, group=group)
@@ -123,7 +127,7 @@ class Predictor(ABC):
         options: OutputOptions = NO_OPTIONS,
         group: int = GROUP_SIZE,
     ) -> Iterator[Output]:
-        """The same for cells of the source column, as readers of files give them."""
+        """As `stream`, for cells of the source column, as file readers give them."""
         predict = self.group_predictor(PredictionRequest(search, n_best, options))
         for each in self.reader_for(options).groups(cells, group):
             yield from predict(each)
@@ -132,8 +136,9 @@ class Predictor(ABC):
 
     @abstractmethod
     def group_predictor(self, request: PredictionRequest) -> GroupPredictor:
-        """What gives the outputs of a group of inputs; ConfigError where the model cannot do what
-        is asked for."""
+        """A function from a group of inputs to outputs; ConfigError if the model does not support
+        the request.
+        """
 
     @abstractmethod
     def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterable[Output]:
@@ -141,10 +146,10 @@ class Predictor(ABC):
 
     @abstractmethod
     def predict_rows(self, rows: Sequence[Values]) -> list[Output]:
-        """An output for each input that is already encoded."""
+        """An output for each encoded input."""
 
     def score(self, pairs: Sequence[tuple[MemoryInput, str]]) -> list[ScoredOutput]:
-        """The log-probability of each given output, token by token (S7.4)."""
+        """Score given outputs: the log-probability of each, token by token (S7.4)."""
         cells = []
         for number, (given, target) in enumerate(pairs, 1):
             try:
@@ -159,8 +164,7 @@ class Predictor(ABC):
         return self.score_held_out(pairs)
 
     def score_held_out(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
-        """The same for rows that are judged; labels that training did not have have probability
-        0."""
+        """Score held-out rows; labels unseen in training have probability 0."""
         check_cells("source", [source for source, _ in pairs], self.source)
         reader = self.input_reader
         rows = self.source.rows([source for source, _ in pairs])
@@ -180,19 +184,20 @@ class Predictor(ABC):
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:
-        """The same for inputs that are already encoded."""
+        """Score encoded inputs."""
 
     def score_lines(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
-        """The same for consecutive rows of a file; a stream of text is read on from row to row."""
+        """Score consecutive rows of a file; a stream of text continues from row to row."""
         return self.score_held_out(pairs)
 
     def scoring_positions(self, outputs: Sequence[str]) -> int:
-        """Positions that are read to score these outputs, beside those of their inputs."""
+        """Positions read to score these outputs, besides those of their inputs."""
         return 0
 
     def vectors(self, inputs: Inputs, *, layer: int | None = None) -> "ContextVectors":
-        """A vector for each token of each input from a layer of the encoder, or of a language
-        model: the last, unless another is named; layer 0 is what the first one reads (S1.5)."""
+        """Contextual vectors of the tokens of each input from a layer of the encoder or language
+        model: by default the last; layer 0 is the input of the first (S1.5).
+        """
         return self.vectors_of_cells(list(input_cells(inputs, self.config.data)), layer=layer)
 
     def vectors_of_cells(
@@ -208,7 +213,7 @@ class Predictor(ABC):
         return context_vectors(self.network, reader, cells, layer)
 
     def encode_cell(self, cell: str | Values) -> Values:
-        """One input as the network reads it, truncated; DataError where it cannot be read."""
+        """Encode one input, truncated; DataError if it cannot be read."""
         reader = self.input_reader
         if not isinstance(cell, str):
             return self._read_whole(reader, cell)
@@ -220,7 +225,7 @@ class Predictor(ABC):
         return self._read_whole(reader, reader.field.rows([cell])[0])
 
     def _read_whole(self, reader: InputReader, row: Values) -> Values:
-        """A row that is looked at as a whole; DataError where use would split it."""
+        """Read an input as a whole; DataError if it would be split."""
         if reader.is_too_long(row) and reader.overlong == "split":
             raise DataError(
                 f"the input is longer than {reader.max_items:,} {reader.field.length_unit}, so it "
@@ -231,8 +236,7 @@ class Predictor(ABC):
         return read.values
 
     def item_names(self, cell: str | Values, values: Values) -> tuple[str, ...]:
-        """What the items of an input are called: as they were written, where the input is a text
-        and the model does not know them."""
+        """The names of an input's items; unknown tokens of a text as they were written."""
         reader = self.input_reader
         if not isinstance(cell, str):
             return tuple(reader.field.tokens(values))
@@ -240,27 +244,28 @@ class Predictor(ABC):
 
     @abstractmethod
     def ensemble_with(self, others: Sequence[Self]) -> Self:
-        """A predictor that averages the probabilities of this one and the others, all of which have
-        the same fields; it reads and searches as this one does."""
+        """An ensemble of this predictor and others with the same fields; it reads and searches as
+        this one.
+        """
 
     @abstractmethod
     def warm_up(self) -> None:
-        """Compute once with a made-up input, so that no later call pays for what is lazy."""
+        """Run a dummy input, so that the first call is not slow."""
 
     def describe_search(self) -> dict[str, Any] | None:
-        """The search that is used unless another is asked for; None where nothing is searched."""
+        """The default search; None if nothing is searched."""
         return None
 
     def describe_engine(self) -> str:
-        """What runs the model: the compiled core, or torch and why."""
+        """The engine: the compiled core, or torch with the reason."""
         return "torch, the network itself (the compiled engine has no form for this kind of target)"
 
     def picture_grid(self) -> tuple[int, int] | None:
-        """Rows and columns that can be attended to in a picture; None where none are read."""
+        """The grid (rows, columns) of a picture's states; None for other sources."""
         return None
 
     def as_text_predictor(self) -> "TextPredictor | None":
-        """This predictor, if it writes text by searching; else None."""
+        """This predictor, if it writes text; else None."""
         return None
 
     def as_forecaster(self) -> "Forecaster | None":
@@ -269,9 +274,9 @@ class Predictor(ABC):
 
 
 def ensemble(models: Sequence[Predictor]) -> Predictor:
-    """A predictor that averages the probabilities of these; it reads and searches as the first.
+    """An ensemble of these predictors; it reads and searches as the first.
 
-    All must have been trained with the same source and target vocabulary.
+    All must have the same source and target vocabulary.
     """
     if not models:
         raise ConfigError("an ensemble needs at least one model")

@@ -1,4 +1,4 @@
-"""Inputs decoded with the glossary's translations of the terms that each of them has."""
+"""Decoding with a glossary's terms as constraints."""
 
 from collections.abc import Callable
 
@@ -17,11 +17,10 @@ Terms = tuple[GlossaryTerm, ...]
 def decode_with_terms(
     decode: Decode, group: InputGroup, asked: DecodingRequest, target: TextField
 ) -> list[Output]:
-    """An output for each input of a group or piece of one; those with the same terms are decoded
-    together.
+    """Decode the inputs of a group; those with the same terms are decoded together.
 
-    Where terms are only preferred, the output with them is given unless the one without ranks
-    higher by more than the glossary's margin.
+    Outputs with preferred terms are used unless those without rank higher by more than the
+    glossary's margin.
     """
     glossary = asked.options.glossary or Glossary(())
     outputs: dict[int, Output] = {}
@@ -40,7 +39,7 @@ def decode_with_terms(
 
 
 def _by_terms(glossary: Glossary, group: InputGroup) -> dict[Terms, list[int]]:
-    """The places of inputs by the terms that each has."""
+    """The indices of inputs by their terms."""
     found: dict[Terms, list[int]] = {}
     for place, each in enumerate(group.encoded):
         found.setdefault(glossary.find(each.cell), []).append(place)
@@ -48,6 +47,6 @@ def _by_terms(glossary: Glossary, group: InputGroup) -> dict[Terms, list[int]]:
 
 
 def _is_acceptable(output: Output, free: Output, margin: float) -> bool:
-    """Whether an output ends if the free one does, and ranks at most so much lower."""
+    """Whether an output ends if the unconstrained one does, and ranks at most `margin` lower."""
     ends = output.stopped in ("end", free.stopped)
     return ends and output.normalised >= free.normalised - margin

@@ -1,4 +1,4 @@
-"""The log-probabilities of given outputs, and of texts however long they are (S1.2, S6.2, S7.4)."""
+"""Log-probabilities of given outputs, and of texts of any length (S1.2, S6.2, S7.4)."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ from seqloom.training import row_log_probabilities, start_stream
 
 __all__ = ["output_log_probabilities", "text_log_probabilities", "text_scores"]
 
-STEPS = 512  # read at once
+STEPS = 512  # positions read at once
 WINDOWS = 32  # in a batch
 
 
@@ -22,7 +22,7 @@ WINDOWS = 32  # in a batch
 def output_log_probabilities(
     model: SequenceModel, sources: list[Values], targets: list[Values]
 ) -> list[list[float]]:
-    """Of each token of some outputs after those before it; 0 at padding."""
+    """The log-probability of each token given those before it; 0 at padding."""
     model.eval()
     state = model.decoder.start(model.encoder.encode(pad_batch(sources)))
     target = pad_batch(targets).values
@@ -31,7 +31,7 @@ def output_log_probabilities(
 
 
 def text_scores(model: SequenceModel, tokens: np.ndarray, *, window: int) -> list[float]:
-    """The same for the tokens of one text, of each after all those before it."""
+    """The log-probability of each token of one text given all before it."""
     found: list[float] = text_log_probabilities(
         model, torch.from_numpy(tokens).long(), window=window
     ).tolist()
@@ -42,9 +42,9 @@ def text_scores(model: SequenceModel, tokens: np.ndarray, *, window: int) -> lis
 def text_log_probabilities(
     model: SequenceModel, tokens: Int[Tensor, "N"], *, window: int
 ) -> Float[Tensor, "N"]:
-    """Of each token after all those before it.
+    """The log-probability of each token given all before it.
 
-    A Transformer sees those in a window of the given size, which slides along by half of it.
+    A Transformer uses a sliding window of the given size, with a stride of half of it.
     """
     model.eval()
     if model.decoder.carries_state:
@@ -65,7 +65,7 @@ def _carry_state(model: SequenceModel, tokens: Int[Tensor, "N"]) -> Iterator[Flo
 def _slide_window(
     model: SequenceModel, tokens: Int[Tensor, "N"], window: int
 ) -> Float[Tensor, "N"]:
-    """The first window counts as a whole, and of each later one what no earlier one has."""
+    """Score all of the first window, and of each later one the part not scored before."""
     stride = max(1, window // 2)
     later = max(0, -(-(len(tokens) - window) // stride))
     padded = torch.full((window + later * stride,), EMPTY, dtype=torch.int64)

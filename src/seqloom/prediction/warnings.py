@@ -1,4 +1,4 @@
-"""What makes an output doubtful: an input unlike all that a model has learnt from."""
+"""Warnings about inputs unlike the training data."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["InputWarning", "WarningCounts"]
 
-UNKNOWN_SHARE = 0.2  # of an input that may be unknown without a word
+UNKNOWN_SHARE = 0.2  # share of an input that may be unknown without a warning
 UNKNOWN, LONG = "unknown_input", "long_input"
 TRUNCATED, SPLIT, UNSCORED = "truncated", "split", "unscored"
 SENTENCES = {
@@ -22,41 +22,41 @@ SENTENCES = {
 
 
 class InputWarning(NamedTuple):
-    """One reason to doubt an output, with the share that is unknown or the number of tokens."""
+    """One warning, with the unknown share or the number of tokens."""
 
     kind: str
     value: float
 
     @property
     def sentence(self) -> str:
-        """The reason in words."""
+        """The warning as text."""
         return SENTENCES.get(self.kind, self.kind).format(longest=self.value)
 
     @classmethod
     def of(cls, unknown: float, items: int, longest: int) -> "tuple[InputWarning, ...]":
-        """The warnings for an input of so many items, and so large a share that is unknown."""
+        """The warnings for an input of so many items with this unknown share."""
         found = [cls(UNKNOWN, round(unknown, 4))] if unknown > UNKNOWN_SHARE else []
         return (*found, cls(LONG, items)) if items > longest > 0 else tuple(found)
 
 
 class WarningCounts:
-    """How many inputs each warning is about."""
+    """The number of inputs with each warning."""
 
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
         self._inputs = 0
-        self._longest = 0  # tokens that were read of an input that was truncated
+        self._longest = 0  # tokens read of a truncated input
 
     @classmethod
     def of(cls, outputs: "Iterable[Output]") -> "WarningCounts":
-        """Those of the inputs of these outputs."""
+        """Count the warnings of these outputs."""
         counts = cls()
         for output in outputs:
             counts.add(output)
         return counts
 
     def add(self, output: "Output") -> None:
-        """Count the warnings of one input, and whether it was truncated or split."""
+        """Count the warnings of one input."""
         self._inputs += 1
         self.counts.update(each.kind for each in output.warnings)
         self.counts.update([TRUNCATED] * output.truncated + [SPLIT] * (output.pieces > 1))
@@ -69,7 +69,7 @@ class WarningCounts:
         self.counts.update({UNSCORED: count} if count else {})
 
     def lines(self) -> list[str]:
-        """A sentence for each kind of warning that there was."""
+        """A sentence for each kind of warning that occurred."""
         return [
             f"{self.counts[kind]:,} of {self._inputs:,} inputs: "
             f"{sentence.format(longest=self._longest)}"

@@ -1,4 +1,4 @@
-"""Plain searches that the compiled core carries out as a whole, without a step in Python."""
+"""Searches run entirely by the compiled core."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -24,11 +24,11 @@ __all__ = [
 ]
 
 
-MOST_WORK = 2_000  # tokens of all paths of an input up to which nobody need look in between
+MOST_WORK = 2_000  # most tokens of an input's paths for an uninterrupted search
 
 
 class EngineModel(Protocol):
-    """A model that an engine may run."""
+    """The interface of a model with an engine."""
 
     @property
     def config(self) -> Config: ...
@@ -39,17 +39,17 @@ class EngineModel(Protocol):
     def build_output(
         self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
     ) -> Output:
-        """The output for an input, with what was asked for beside it."""
+        """The output for an input, with the requested extras."""
         ...
 
 
 def search_whole(
     model: EngineModel, inputs: Sequence[PendingInput[Tag]], *, threads: int
 ) -> dict[Tag, Output] | None:
-    """The outputs of inputs with one request, by their tags, on so many threads.
+    """Decode inputs of one request on so many threads; return outputs by tag.
 
-    None where the core has no loop for the search, or something is asked for that only a search
-    step by step tells.
+    None if the core does not support the search or the request needs details of its
+    steps.
     """
     engine, asked = model.engine, inputs[0].request
     plan = asked.whole_plan
@@ -73,7 +73,9 @@ def search_whole(
 
 
 def fits_whole_batch(model: EngineModel, pending: PendingInput[Tag]) -> bool:
-    """Whether an input can be searched for as a whole, and soon enough to be left alone."""
+    """Whether an input can be decoded by the core in one call that is short enough not to be
+    interrupted.
+    """
     engine, plan = model.engine, pending.request.whole_plan
     if engine is None or engine.whole is None or plan is None:
         return False
@@ -82,7 +84,7 @@ def fits_whole_batch(model: EngineModel, pending: PendingInput[Tag]) -> bool:
 
 
 def bounds_of(inputs: Sequence[PendingInput[Tag]], options: SearchConfig) -> Bounds:
-    """The lengths of the outputs of inputs that may be decoded together."""
+    """The length limits of inputs that may be decoded together."""
     constraints = inputs[0].request.constraints
     lengths = np.array([len(each.encoded.values) for each in inputs])
     return constraints.bounds(lengths, [each.line for each in inputs], options)
@@ -90,14 +92,14 @@ def bounds_of(inputs: Sequence[PendingInput[Tag]], options: SearchConfig) -> Bou
 
 @dataclass
 class WholeBatch(Generic[Tag]):
-    """Inputs that are searched for together, from their first step to their last in one."""
+    """Inputs decoded together in one call of the core."""
 
     model: EngineModel
     pending: list[PendingInput[Tag]] = field(default_factory=list)
 
     @property
     def tags(self) -> list[Tag]:
-        """Those of the inputs that are not done."""
+        """The tags of the inputs that are not done."""
         return [each.tag for each in self.pending]
 
     @property
@@ -106,12 +108,12 @@ class WholeBatch(Generic[Tag]):
         return not self.pending
 
     def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
-        """Let these inputs wait for the next search."""
+        """Queue these inputs for the next call."""
         self.pending = [*self.pending, *newcomers]
         return {}
 
     def advance(self) -> dict[Tag, Output]:
-        """The outputs of all that wait, on one thread."""
+        """Decode all queued inputs on one thread."""
         inputs, self.pending = self.pending, []
         found = search_whole(self.model, inputs, threads=1)
         if found is None:
@@ -119,9 +121,9 @@ class WholeBatch(Generic[Tag]):
         return found
 
     def cancel(self, tags: set[Tag]) -> None:
-        """Go on without these inputs."""
+        """Cancel these inputs."""
         self.pending = [each for each in self.pending if each.tag not in tags]
 
     def stable_tokens(self, tag: Tag, known: int) -> "list[StableToken]":
-        """None, since nothing is known of an output before all of it is."""
+        """Nothing: outputs are known only when complete."""
         return []

@@ -1,4 +1,4 @@
-"""Readers of files, one file for each format; importing this package registers those of rows."""
+"""File readers, one module per format; importing this package registers those of rows."""
 
 from seqloom.readers import (
     conll,

@@ -1,6 +1,6 @@
-"""Arrow: tables and columns of pandas, polars, pyarrow and whatever else offers an Arrow stream.
+"""Arrow: tables and columns of pandas, polars, pyarrow and any library with an Arrow stream.
 
-Their values are read where they are, a batch of rows as Python values at a time.
+Values are read without a copy, converted to Python values one batch of rows at a time.
 """
 
 from collections.abc import Iterable, Iterator
@@ -49,7 +49,7 @@ def batch_records(
             if any(isinstance(value, bytes) for value in values):
                 problem = "a text of the row is not UTF-8"
                 yield Fault(Reason.ENCODING, place, problem, "write it again as a string")
-            elif is_plain:  # nothing to turn into text, which most tables spare
+            elif is_plain:  # nothing to convert, as in most tables
                 yield Record(place, list(values))
             else:
                 yield text_record(place, labels, list(values), wanted)

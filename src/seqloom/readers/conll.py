@@ -1,4 +1,4 @@
-"""Columns without names, a word a line, set apart by a tab, or by spaces where there is none."""
+"""CoNLL: one word per line, in unnamed columns separated by tabs or spaces."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,4 +1,4 @@
-"""CoNLL-U: ten columns with names, a word a line."""
+"""CoNLL-U: one word per line, in ten named columns."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ __all__ = ["ConlluReader"]
 
 CONLLU = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 COLUMN_ORDER = ("FORM", "UPOS", "XPOS", "LEMMA", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-REQUIRED = ("UPOS", "XPOS", "HEAD", "DEPREL")  # where `_` means that nothing is there
+REQUIRED = ("UPOS", "XPOS", "HEAD", "DEPREL")  # where `_` means empty
 
 
 @READERS.part("conllu")
@@ -22,8 +22,7 @@ class ConlluReader(TagsReader):
     ) -> Iterator[Record | Fault]:
         """The sentences of a file; its columns go by their names, FORM and UPOS are 1 and 2.
 
-        Comments, words that span several (`1-2`) and words that are not written (`1.1`) are
-        passed by.
+        Comments, multiword tokens (`1-2`) and empty nodes (`1.1`) are skipped.
         """
         offered = wanted.find_all(COLUMN_ORDER, file)
         chosen = [CONLLU.index(COLUMN_ORDER[index]) for index in offered]

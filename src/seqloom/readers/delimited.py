@@ -1,9 +1,9 @@
 """Tables of plain text: the first line may name the columns, and fixes how many there are.
 
-TSV: a tab always parts two cells. There is no quoting, since sentences hold quotes.
+TSV: a tab always separates two cells. There is no quoting, since sentences contain quotes.
 
-CSV: quoted as spreadsheets do it, with semicolons in place of commas where the first lines have
-those alone, as spreadsheets write it wherever a comma is the decimal mark.
+CSV: quoted as by spreadsheets, with semicolons in place of commas if the first lines have only
+those, as spreadsheets write it where the comma is the decimal mark.
 
 A quote opens a cell only at its start, `""` stands for one quote, a line end inside quotes is part
 of the text, and the place of a record is the line it starts on.
@@ -45,9 +45,9 @@ FIRST_LINES = 20  # of a CSV file, that tell what its columns are set apart by
 def select_cells(
     records: Iterable[Record | Fault], config: DataConfig, *, cure: str
 ) -> Iterator[Record | Fault]:
-    """The wanted cells of each record; the first one fixes how many cells there are.
+    """Select the wanted cells of each record; the first record fixes the number of cells.
 
-    `cure` is what to do about a row that has another number of them.
+    `cure` is the remedy for a row with another number of cells.
     """
     selector = _CellSelector(ColumnSelection.of(config), cure)
     empty = True
@@ -96,7 +96,7 @@ class _CellSelector:
 
 
 def row_record(place: FileLocation, cells: list[str]) -> Record | Fault:
-    """The record of a row; the fault of one that is blank."""
+    """The record of a row; a fault if it is blank."""
     if len(cells) == 1 and not cells[0].strip():
         return Fault(Reason.BLANK, place, "the line is blank", "remove it")
     return Record(place, cells)
@@ -112,7 +112,7 @@ class TsvReader(FileReader):
         return select_cells(records, config, cure=TABS)
 
     def block_parser(self, path: Path, config: DataConfig) -> BlockParser:
-        """What reads stretches of lines, once the columns are known."""
+        """A parser of blocks of lines, once the columns are known."""
         return _TsvBlocks(str(path), config)
 
     def preview(self, path: Path) -> Iterator[Record | Fault]:
@@ -123,7 +123,7 @@ class TsvReader(FileReader):
 def tsv_records(
     lines: Iterable[str | Fault], file: str, *, first: int = 1
 ) -> Iterator[Record | Fault]:
-    """One record for each line, of which the first has this number."""
+    """Yield one record per line; `first` is the number of the first."""
 
     def record(line: str, place: FileLocation) -> Record | Fault:
         return row_record(place, line.split("\t"))
@@ -132,7 +132,7 @@ def tsv_records(
 
 
 class _TsvBlocks:
-    """Reads stretches of a TSV file, whose first record settles the columns."""
+    """Reads blocks of a TSV file; the first record determines the columns."""
 
     def __init__(self, file: str, config: DataConfig) -> None:
         self._file = file
@@ -189,7 +189,7 @@ def separator_of(lines: Sequence[str | Fault]) -> str:
 
 
 def _rows_without_quotes(lines: Iterable[str | Fault]) -> Iterator[str]:
-    """What stands outside of quotes in each whole row."""
+    """The text outside quotes of each whole row."""
     text = ""
     for line in lines:
         text += line if isinstance(line, str) else line.text or ""
@@ -221,7 +221,7 @@ def csv_records(
 
 @dataclass
 class _OpenRow:
-    """A CSV row while its lines come in; reading is linear in their length."""
+    """A CSV row being read line by line, in linear time."""
 
     place: FileLocation
     max_line: int
@@ -233,7 +233,7 @@ class _OpenRow:
     fault: Fault | None = None
 
     def read(self, line: str | Fault) -> None:
-        """Take one more line in; a faulty one spoils the row but not the knowledge of its end."""
+        """Add a line; a faulty one invalidates the row, but its end is still found."""
         if isinstance(line, Fault):
             if line.text is None:
                 remedy = either(line.remedy, "save the file as TSV")
@@ -258,7 +258,7 @@ class _OpenRow:
         return self.fault or row_record(self.place, self.cells)
 
     def open_quote(self, how: str) -> DataError:
-        """A quote swallows what follows it, so no later row can be trusted."""
+        """The error of an unclosed quote, after which no row can be trusted."""
         cure = "close it, double it, or save the file as TSV, where quotes are plain text"
         return DataError(f"a quote in this row is {how}", place=self.place, remedy=cure)
 

@@ -1,4 +1,6 @@
-"""Spreadsheets: Excel's .xlsx through openpyxl; others are answered with how to export them."""
+"""Spreadsheets: Excel's .xlsx through openpyxl; for other formats an error says how to
+export them.
+"""
 
 import datetime
 import warnings
@@ -24,7 +26,7 @@ DAMAGE = (BadZipFile, ParseError, KeyError, ValueError, TypeError, AttributeErro
 @READERS.part("xlsx")
 @READERS.part("xlsm")
 class ExcelReader(FileReader):
-    """Reads the only sheet of an Excel workbook that has cells."""
+    """Reads the only nonempty sheet of an Excel workbook."""
 
     row_unit: ClassVar[str] = "rows"
 
@@ -37,7 +39,7 @@ class ExcelReader(FileReader):
         return sheet_records(path)
 
     def count_rows(self, path: Path) -> int:
-        """How many rows the sheet has."""
+        """The number of rows of the sheet."""
         return sum(1 for _ in sheet_records(path))
 
 
@@ -46,7 +48,7 @@ class ExcelReader(FileReader):
 @READERS.part("ods")
 @READERS.part("numbers")
 class OtherSpreadsheetReader(FileReader):
-    """Says how to export what is not read."""
+    """Refuses other formats, with a remedy."""
 
     def records(self, path: Path, config: DataConfig) -> NoReturn:
         """DataError, always."""

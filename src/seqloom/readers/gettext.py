@@ -30,7 +30,7 @@ CURE = "mend it; msgfmt -c tells more"
 
 @dataclass(frozen=True)
 class PoFile:
-    """A PO file as lines and as what babel made of them."""
+    """A PO file as lines and as parsed by babel."""
 
     path: Path
     lines: list[str]

@@ -1,4 +1,4 @@
-"""JSONL: an object or an array a line."""
+"""JSONL: one object or array per line."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -26,7 +26,7 @@ __all__ = ["JsonReader", "json_records"]
 @READERS.part("ndjson")
 @READERS.part("json")
 class JsonReader(FileReader):
-    """Reads files with a JSON value a line."""
+    """Reads files with one JSON value per line."""
 
     names_columns: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-"""What became of the rows of one reading: kept, left out and why, truncated, split."""
+"""Counts of rows of one pass: kept, dropped by reason, truncated, split."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ SHOWN = 5  # labels named in a line
 
 @dataclass(frozen=True)
 class DropCount:
-    """How many rows one reason cost, and where the first of them is."""
+    """The number of rows dropped for a reason, and the place of the first."""
 
     count: int
     first: FileLocation
@@ -22,7 +22,7 @@ class DropCount:
 
 @dataclass
 class Report:
-    """The tally of one pass, filled in while rows are read."""
+    """The counts of one pass, updated while rows are read."""
 
     kept: int = 0
     dropped: dict[Reason, DropCount] = field(default_factory=dict)
@@ -34,21 +34,21 @@ class Report:
 
     @property
     def total_dropped(self) -> int:
-        """Rows left out, for whatever reason."""
+        """All dropped rows."""
         return sum(each.count for each in self.dropped.values())
 
     @property
     def has_changes(self) -> bool:
-        """Whether any row was left out, truncated or split."""
+        """Whether any row was dropped, truncated or split."""
         return self.total_dropped + self.fitted.total() > 0
 
     @property
     def defect_count(self) -> int:
-        """Rows left out that should be mended."""
+        """Dropped rows with a defect."""
         return sum(each.count for reason, each in self.dropped.items() if not reason.is_benign)
 
     def drop(self, reason: Reason, place: FileLocation) -> None:
-        """Count one row that is left out."""
+        """Count a dropped row."""
         before = self.dropped.get(reason)
         self.dropped[reason] = (
             DropCount(before.count + 1, before.first) if before else DropCount(1, place)
@@ -71,7 +71,7 @@ class Report:
         return cls(values["kept"], dropped, *counts)
 
     def add(self, other: "Report") -> None:
-        """Take in the tally of rows that come after these."""
+        """Add the counts of later rows."""
         self.kept += other.kept
         self.unseen.update(other.unseen)
         self.unseen_name = other.unseen_name if other.unseen else self.unseen_name
@@ -82,7 +82,7 @@ class Report:
             self.dropped[reason] = DropCount(found.count + (before.count if before else 0), first)
 
     def lines(self) -> list[str]:
-        """The tally in words, one reason a line, the costliest first."""
+        """The counts as text, one reason per line, most frequent first."""
         return [
             f"rows kept: {self.kept:,}",
             f"rows dropped: {self.total_dropped:,}",
@@ -91,13 +91,13 @@ class Report:
         ]
 
     def count_line(self) -> str:
-        """The rows that count and, where there are any, those that do not and why, in one line."""
+        """The kept rows and, if any, the dropped ones by reason, in one line."""
         left_out = "; ".join(self._reasons())
         rows = f"{self.kept:,} row{'s' * (self.kept != 1)}"
         return f"{rows}; {self.total_dropped:,} not counted: {left_out}" if left_out else rows
 
     def unseen_line(self) -> str:
-        """The labels that training did not have, in a sentence; empty where there are none."""
+        """A sentence on labels unseen in training; empty if there are none."""
         if not self.unseen:
             return ""
         kinds, total = len(self.unseen), self.unseen.total()
@@ -111,6 +111,6 @@ class Report:
         )
 
     def _reasons(self) -> list[str]:
-        """How many rows each reason cost, the costliest first."""
+        """Dropped rows by reason, most frequent first."""
         ranked = sorted(self.dropped.items(), key=lambda item: (-item[1].count, item[0]))
         return [f"{each.count:,} × {reason}, first at {each.first}" for reason, each in ranked]

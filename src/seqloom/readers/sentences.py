@@ -1,7 +1,7 @@
-"""Files with a word a line and a blank line between sentences.
+"""Files with one word per line and blank lines between sentences.
 
-A sentence becomes one row: the words with spaces between them, and the tags likewise (S1.1). A
-space inside a word becomes a no-break space, so that words and tags still match.
+A sentence becomes one row of space-separated words and tags (S1.1). A space inside a word becomes a
+no-break space, so that words and tags still match.
 """
 
 from abc import abstractmethod
@@ -34,7 +34,7 @@ Line = TokenLine | Fault | None
 
 
 class TagsReader(FileReader):
-    """Reads files with a word a line, each of which has its tags."""
+    """Base of readers of files with one tagged word per line."""
 
     has_tags: ClassVar[bool] = True
 

@@ -1,4 +1,4 @@
-"""Rows whose cells are typed: every value as the text that a TSV file would have in its place."""
+"""Rows with typed cells: converts values to the text of a TSV file."""
 
 import json
 from typing import Any
@@ -58,7 +58,7 @@ def plain_list(value: object) -> object:
 
 
 def _plain_value(value: object) -> object:
-    """What JSON can hold in place of an array or of anything else in a list."""
+    """The JSON value of an array or of another object in a list."""
     return plain_list(value) if hasattr(value, "tolist") else str(value)
 
 
@@ -68,7 +68,7 @@ def number_text(value: object) -> str:
 
 
 class RowPicker:
-    """Finds the wanted values of objects, or of arrays; the first row settles where they are.
+    """Picks the wanted values of objects or arrays; the first row determines where they are.
 
     Positions in an object are those of the first row's keys.
     """
@@ -81,7 +81,7 @@ class RowPicker:
         self.names: list[str] = []
 
     def pick(self, found: tuple[JsonRow, FileLocation]) -> Record | Fault:
-        """The values of a row, or what is wrong with it."""
+        """The values of a row, or its fault."""
         row, place = found
         if self.kind is None:
             self._settle(row, place)

@@ -1,4 +1,4 @@
-"""Plain text: a line is a row, or a table with tabs where two columns are wanted."""
+"""Plain text: a row per line, or a table with tabs if two columns are wanted."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -31,7 +31,7 @@ class TextReader(FileReader):
         return expand_lines(text_lines(path, max_line=config.max_line), str(path), record)
 
     def block_parser(self, path: Path, config: DataConfig) -> BlockParser | None:
-        """What reads stretches of a table with tabs."""
+        """A parser of blocks of a table with tabs."""
         wanted = ColumnSelection.of(config)
         if config.source and not wanted.is_single_column:
             return TsvReader().block_parser(path, config)

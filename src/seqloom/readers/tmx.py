@@ -1,6 +1,6 @@
-"""TMX translation memories: units whose variants in two languages are the columns of a row.
+"""TMX translation memories: the variants of a unit in two languages are the columns of a row.
 
-The XML is read in a stream by a parser that refuses entities and whatever lies outside the file.
+The XML is streamed by a parser that refuses entities and external resources.
 """
 
 from collections.abc import Callable, Iterator

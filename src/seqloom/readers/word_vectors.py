@@ -1,4 +1,4 @@
-"""Files of word vectors as word2vec writes them, as text or binary (S1.4).
+"""Files of word vectors in the text and binary formats of word2vec (S1.4).
 
 A text file has a line `COUNT SIZE` and then a line for each word: the word and its numbers, set
 apart by spaces. The first line may be missing, as GloVe leaves it out. A binary file, whose name
@@ -31,7 +31,7 @@ from seqloom.remedies import Command, Remedy, Setting
 
 __all__ = ["WordVectors", "read_vectors", "vectors_size", "write_vectors"]
 
-LARGEST = 65_536  # numbers in a vector
+LARGEST = 65_536  # most dimensions of a vector
 LONGEST_LINE = 1 << 22  # bytes
 LONGEST_WORD = 1_000  # bytes
 HEADER = 40  # bytes of a first line, at most
@@ -54,11 +54,11 @@ class WordVectors:
 
     @cached_property
     def rows(self) -> dict[str, int]:
-        """Where each word stands."""
+        """The row of each word."""
         return {word: row for row, word in enumerate(self.words)}
 
     def find(self, word: str) -> int | None:
-        """The row of a word, or else of the same in small letters."""
+        """The row of a word, or else of its lower-case form."""
         return self.rows.get(word, self.rows.get(word.lower()))
 
     @cached_property
@@ -68,7 +68,7 @@ class WordVectors:
         return (self.table / np.where(lengths > 0, lengths, 1)).astype(np.float32)
 
     def nearest(self, word: str, count: int) -> list[tuple[str, float]]:
-        """The words whose vectors lie closest in direction, with the cosines (S1.5)."""
+        """The nearest words by cosine similarity, with the cosines (S1.5)."""
         row = self._row(word)
         cosines = self.directions @ self.directions[row]
         cosines[row] = -np.inf
@@ -76,7 +76,7 @@ class WordVectors:
         return [(self.words[each], float(cosines[each])) for each in order]
 
     def cosine(self, one: str, other: str) -> float:
-        """The cosine of the angle between the vectors of two words."""
+        """The cosine similarity of two words."""
         return float(self.directions[self._row(one)] @ self.directions[self._row(other)])
 
     def _row(self, word: str) -> int:
@@ -99,7 +99,7 @@ def vectors_size(path: Path) -> int:
 
 
 def read_vectors(path: Path, wanted: Collection[str] | None = None) -> WordVectors:
-    """The vectors of a file, or those of the wanted words alone.
+    """Read the vectors of a file, or only those of the wanted words.
 
     DataError with the line, or the number of the vector, where it is cut off, where numbers are
     missing, too many or not finite, or where a word comes twice.
@@ -127,7 +127,7 @@ def read_vectors(path: Path, wanted: Collection[str] | None = None) -> WordVecto
 
 
 def write_vectors(path: Path, vectors: WordVectors) -> None:
-    """Write a file of vectors, whole or not at all; binary where its name ends in `.bin`."""
+    """Write a file of vectors atomically; binary if its name ends in `.bin`."""
     partial = path.with_name(f".{path.name}.partial")
     lines = _binary_lines(vectors) if _is_binary(path) else _text_lines(vectors)
     try:

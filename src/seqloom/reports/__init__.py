@@ -1,1 +1,1 @@
-"""Pages that report on a finished run."""
+"""HTML reports on finished runs."""

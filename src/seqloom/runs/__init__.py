@@ -1,1 +1,1 @@
-"""One training run: its prepared data, learner, workers, progress and saved contents."""
+"""A training run: prepared data, learner, workers, progress and saved contents."""

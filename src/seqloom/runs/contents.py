@@ -1,4 +1,4 @@
-"""What a run directory holds, as values: configuration, fields, the step to use and its weights."""
+"""The contents of a run directory: configuration, fields, the step to use and its weights."""
 
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -43,18 +43,18 @@ def load_config(directory: RunDirectory) -> Config:
 
 
 def load_fields(directory: RunDirectory, config: Config) -> tuple[Field, Field]:
-    """The fields of an existing run; two views of one where they share a vocabulary."""
+    """The fields of an existing run; two views of one if they share a vocabulary."""
     source = load_field(directory.fields_directory / "source")
     if config.model.share_vocabulary and not config.target.keeps_own_field:
         return source, source.as_target
     return source, load_field(directory.fields_directory / "target")
 
 
-TABLES = ("source", "target", "model", "training")  # that the configuration of every run has
+TABLES = ("source", "target", "model", "training")  # tables in the configuration of every run
 
 
 class StepNote(NamedTuple):
-    """A step that could not be used, with the one that is used in its place; why, with paths."""
+    """A note on an unusable step, with the step used instead; `why` has paths."""
 
     sentence: str
     why: str
@@ -64,19 +64,19 @@ class StepNote(NamedTuple):
 
 
 class StepChoice(NamedTuple):
-    """The step that is used, and what is to be said of others that could not be."""
+    """The step to use, and notes on unusable ones."""
 
     step: Checkpoint
     notes: tuple[StepNote, ...] = ()
 
 
 def best_step(directory: RunDirectory) -> Checkpoint:
-    """The validated step with the best result, or else the newest that verifies."""
+    """The validated step with the best result, or else the newest valid one."""
     return choose_step(directory).step
 
 
 def choose_step(directory: RunDirectory) -> StepChoice:
-    """The same, with what has to be said of it."""
+    """The best step, with notes on unusable ones."""
     skipped: list[SkippedCheckpoint] = []
     latest = directory.latest_checkpoint(skipped)
     if latest is None:
@@ -101,7 +101,7 @@ def choose_step(directory: RunDirectory) -> StepChoice:
 
 
 def likely_best_step(directory: RunDirectory) -> Checkpoint | None:
-    """The same by what the newest readable step says of them, without a look at any weights."""
+    """The best step as recorded by the newest readable step, without reading weights."""
     steps, found = directory.checkpoints(), _newest_progress(directory)
     if found is None:
         return None
@@ -111,19 +111,19 @@ def likely_best_step(directory: RunDirectory) -> Checkpoint | None:
 
 
 def best_validation(directory: RunDirectory) -> Validation | None:
-    """The best held-out results, by what the newest readable step says of them."""
+    """The best validation as recorded by the newest readable step."""
     found = _newest_progress(directory)
     return None if found is None else found[1]
 
 
 def copying_helps(directory: RunDirectory) -> bool:
-    """Whether the best held-out results have unknown words copied from the source."""
+    """Whether the best validation copies unknown words from the source."""
     measured = best_validation(directory)
     return measured is not None and measured.copies
 
 
 def _newest_progress(directory: RunDirectory) -> tuple[Checkpoint, Validation | None] | None:
-    """The newest readable step and the best held-out results that it knows of."""
+    """The newest readable step and the best validation recorded in it."""
     monitor = load_config(directory).training.monitor
     for newest in reversed(directory.checkpoints()):
         try:
@@ -134,16 +134,16 @@ def _newest_progress(directory: RunDirectory) -> tuple[Checkpoint, Validation | 
 
 
 def step_validation(step: Checkpoint) -> Validation | None:
-    """The held-out results of a step; None where it was saved without any."""
+    """The validation of a step; None if it was saved without one."""
     found = Progress.from_dict(step.progress()).validations
     return next((each for each in found if each.step == step.number), None)
 
 
 def weights_name(step: Checkpoint) -> str:
-    """The name of the set of weights that a model of this step has."""
+    """The name of the weights of a step for prediction."""
     return "average" if "average" in step.names() else "model"
 
 
 def model_weights(step: Checkpoint) -> "dict[str, Tensor]":
-    """The weights that a model of this step has: the average where there is one."""
+    """The weights of a step for prediction: the average if there is one."""
     return step.load(weights_name(step))

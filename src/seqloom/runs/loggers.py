@@ -1,5 +1,6 @@
-"""Where a run's figures go besides events.jsonl: TensorBoard and MLflow, extras that are imported
-only when an option of `training` with the logger's name asks for them."""
+"""Loggers besides events.jsonl: TensorBoard and MLflow, extras that are imported only if the option
+of `training` with the logger's name is set.
+"""
 
 import os
 import re
@@ -20,13 +21,13 @@ __all__ = ["LOGGERS", "LoggedRun", "RunLogger", "check_loggers", "open_loggers"]
 
 UPDATE = {"loss": "loss", "gradient norm": "gradient_norm", "learning rate": "rate"}
 LOSSES = {"update": "training/loss", "validation": "held out/loss"}  # by the kind of event
-RUN_TAG = "seqloom.run"  # by which a resumed training finds its run
-LONGEST_PARAMETER = 6_000  # characters that MLflow takes
+RUN_TAG = "seqloom.run"  # the tag by which a resumed training finds its run
+LONGEST_PARAMETER = 6_000  # characters that MLflow accepts
 
 
 @dataclass(frozen=True)
 class LoggedRun:
-    """What a logger is told of a run: its directory, the step it goes on from, and its options."""
+    """What a logger knows of a run: its directory, the step it resumes from, and its options."""
 
     directory: Path
     after: int
@@ -34,25 +35,25 @@ class LoggedRun:
 
 
 class RunLogger(ABC):
-    """Takes the events of a run, as events.jsonl has them, from one step on."""
+    """Receives the events of a run, in the form of events.jsonl, from one step on."""
 
     title: ClassVar[str]
-    packages: ClassVar[tuple[str, ...]]  # what has to be installed, by the names of their modules
+    packages: ClassVar[tuple[str, ...]]  # required packages, by module name
 
     @abstractmethod
     def __init__(self, run: LoggedRun) -> None: ...
 
     @abstractmethod
     def add_event(self, event: Mapping[str, Any]) -> None:
-        """Add what can be drawn of an event."""
+        """Log the numbers of an event."""
 
     @abstractmethod
     def add_picture(self, path: Path, step: int) -> None:
-        """Add a picture file of the run."""
+        """Log a picture file of the run."""
 
     @abstractmethod
     def close(self, *, finished: bool) -> None:
-        """Wait until all of it is written."""
+        """Flush all output."""
 
 
 class TensorBoardLogger(RunLogger):
@@ -62,7 +63,7 @@ class TensorBoardLogger(RunLogger):
     packages = ("tensorboard",)
 
     def __init__(self, run: LoggedRun) -> None:
-        """Figures of later steps that are there already are hidden from now on."""
+        """Existing figures of later steps are hidden."""
         from torch.utils.tensorboard import SummaryWriter
 
         self._folder = run.directory / "tensorboard"
@@ -90,15 +91,15 @@ class TensorBoardLogger(RunLogger):
 class MLflowLogger(RunLogger):
     """Writes to MLflow's local store: the database mlflow.db beside the run, which runs share.
 
-    MLFLOW_TRACKING_URI names another store, as it does for MLflow itself.
+    MLFLOW_TRACKING_URI selects another store, as usual for MLflow.
     """
 
     title = "MLflow"
     packages = ("mlflow", "sqlalchemy", "alembic")
 
     def __init__(self, run: LoggedRun) -> None:
-        """A run that goes on is the same in the store, and no step is in it twice."""
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # both before it is imported
+        """A resumed run continues in the store, without duplicate steps."""
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import
         os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
         from mlflow.tracking import MlflowClient
 
@@ -116,7 +117,7 @@ class MLflowLogger(RunLogger):
         return max((each.step for each in history), default=-1)
 
     def _find_or_create(self, run: LoggedRun, artifacts: str | None) -> str:
-        """The identity of the run in the store."""
+        """The id of the run in the store."""
         client, name = self._client, str(run.directory.absolute())
         known = client.get_experiment_by_name("seqloom")
         experiment = (
@@ -138,7 +139,7 @@ class MLflowLogger(RunLogger):
         from mlflow.entities import Metric
 
         if event["step"] <= self._last[event["event"]]:
-            return  # made again after a crash, and the same
+            return  # recreated identically after a crash
         now = int(1_000 * time.time())
         with self._errors():
             self._client.log_batch(
@@ -159,7 +160,7 @@ class MLflowLogger(RunLogger):
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn what the store refuses into a RunError with a cure."""
+        """Turn errors of the store into a RunError with a remedy."""
         from mlflow.exceptions import MlflowException
 
         try:
@@ -179,7 +180,7 @@ LOGGERS: Mapping[str, type[RunLogger]] = {
 
 
 def check_loggers(training: TrainingConfig) -> None:
-    """ConfigError where a logger that is asked for is not installed."""
+    """Raise ConfigError if a requested logger is not installed."""
     for name, kind in _active_loggers(training):
         if any(_is_missing(package) for package in kind.packages):
             raise ConfigError(
@@ -190,7 +191,7 @@ def check_loggers(training: TrainingConfig) -> None:
 
 @contextmanager
 def open_loggers(training: TrainingConfig, run: LoggedRun) -> Iterator[list[RunLogger]]:
-    """The loggers that are asked for, for one session of a run."""
+    """Open the requested loggers for one session of a run."""
     finished = False
     with ExitStack() as stack:
         opened = [kind(run) for _, kind in _active_loggers(training)]
@@ -207,12 +208,12 @@ def _active_loggers(training: TrainingConfig) -> Iterator[tuple[str, type[RunLog
 def _is_missing(package: str) -> bool:
     try:
         return find_spec(package) is None
-    except ValueError:  # it is hidden on purpose
+    except ValueError:  # deliberately hidden
         return True
 
 
 def _scalars(event: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Each number with the title under which it is drawn."""
+    """Each number of an event with its title."""
     if event["event"] == "update":
         yield from ((f"training/{title}", event[name]) for title, name in UPDATE.items())
     if event["event"] == "validation":

@@ -1,4 +1,4 @@
-"""The parts of a model by their names in words, with the parameters that each has."""
+"""The parts of a model with their numbers of parameters."""
 
 from collections.abc import Iterator
 from itertools import groupby
@@ -35,11 +35,11 @@ WORDS = {
     "output": "output layer",
 }
 NUMBERED = ("recurrent layer", "forward layer", "backward layer", "block")
-WITHIN = ("inner", "decoder")  # an encoder in another one, a decoder in the head of a forecast
+WITHIN = ("inner", "decoder")  # an encoder inside another, a decoder inside a forecasting head
 
 
 class Part(NamedTuple):
-    """What a reader calls a part; layers and blocks have numbers, from 1."""
+    """The display name of a part; layers and blocks are numbered from 1."""
 
     side: str
     words: str
@@ -58,9 +58,9 @@ class PartCount(NamedTuple):
 
 
 def parameter_table(network: nn.Module) -> list[PartCount]:
-    """A row for each part and one for all of them; equal layers in a row share theirs.
+    """A row for each part, and a total; consecutive equal layers are merged.
 
-    A parameter that several parts use is counted where it comes first, and the others are named.
+    A shared parameter is counted at its first part, and the others are named.
     """
     counts: dict[Part, int] = {}
     users: dict[int, list[Part]] = {}
@@ -74,7 +74,7 @@ def parameter_table(network: nn.Module) -> list[PartCount]:
 
 
 def _part(parameter: str) -> Part:
-    """The part that a parameter belongs to, by its path in the network."""
+    """The part of a parameter, by its path in the network."""
     side, *path = parameter.split(".")
     if side == "head" and path[0] == "inner":
         return Part(side, "inner layers", None)
@@ -88,7 +88,7 @@ def _part(parameter: str) -> Part:
 
 
 def _merge_layers(counts: dict[Part, int], users: dict[int, list[Part]]) -> Iterator[PartCount]:
-    """Names and counts, with equal layers in a row as one."""
+    """Merge consecutive equal layers into one row."""
     for (side, words, count), group in groupby(counts, lambda part: (*part[:2], counts[part])):
         parts = list(group)
         if len(parts) > 1:

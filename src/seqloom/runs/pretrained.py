@@ -1,7 +1,7 @@
-"""Runs that begin with what was learnt elsewhere (S1.4, S3.4, S6.7).
+"""Initial weights from elsewhere (S1.4, S3.4, S6.7).
 
-Fine-tuning begins with the weights and the vocabulary of another run, and a part of a model with
-word vectors or with convolutions from a file.
+Fine-tuning starts from the weights and the vocabulary of another run; word vectors and convolutions
+may also come from a file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,23 +39,23 @@ __all__ = [
 
 INHERITED = ("source.", "target.", "model.")
 LIMITS = ("max_line", "max_source", "max_target", "overlong")
-RATE_FACTOR = 0.25  # of the rate that a new model would get
+RATE_FACTOR = 0.25  # of the learning rate for a new model
 
 
 class Pretrained(Protocol):
-    """Where the first weights of a run, or some of them, come from; `str` tells it in words."""
+    """The source of a run's initial weights, or of some of them; `str` describes it."""
 
     @property
     def origin(self) -> Origin:
-        """What the run remembers of it."""
+        """The origin as recorded in the run."""
 
     def initial_weights(self, network: Any) -> dict[str, Tensor]:
-        """All weights that a new network begins with, by name."""
+        """All initial weights of a new network, by name."""
 
 
 @dataclass(frozen=True)
 class PretrainedRun:
-    """The run that a new one begins from."""
+    """The base run of fine-tuning."""
 
     path: Path
     step: int
@@ -69,7 +69,7 @@ class PretrainedRun:
 
     @property
     def origin(self) -> Origin:
-        """What a run that begins from it remembers."""
+        """The origin as recorded in the new run."""
         return Origin(str(self.path), self.step)
 
     @property
@@ -78,9 +78,9 @@ class PretrainedRun:
         return self.source, self.target
 
     def options(self, own: Mapping[str, Any]) -> Overrides:
-        """The user's options, and what the new run has from the old one.
+        """The user's options combined with those inherited from the base run.
 
-        Fields and model are those of the old run; only dropout may be another.
+        Fields and model are inherited; only dropout may differ.
         """
         old = self.config.model_dump(mode="json")
         kept: Overrides = {name: old[name] for name in ("source", "target", "model", "search")}
@@ -100,14 +100,16 @@ class PretrainedRun:
         return merged
 
     def fine_tuning_config(self, config: Config, own: Mapping[str, Any]) -> Config:
-        """The planned configuration with a lower rate, unless the user has set one."""
+        """The planned configuration with a lower learning rate, unless the user has set one."""
         training = config.training
         if "rate" not in own.get("training", {}):
             training = training.model_copy(update={"rate": RATE_FACTOR * training.rate})
         return config.model_copy(update={"training": training})
 
     def extend_fields(self, sample: Sequence[tuple[str, str]]) -> tuple[Field, Field]:
-        """Its fields with what the new rows have and they lack; views of one where they are one."""
+        """The base run's fields, extended by new symbols of the rows; views of one if they are
+        shared.
+        """
         sources, targets = ([row[side] for row in sample] for side in (0, 1))
         if self.target is self.source.as_target:
             both = self.source.extend([*sources, *targets])
@@ -116,9 +118,9 @@ class PretrainedRun:
         return source, self.target.extend_target(targets, source=source)
 
     def initial_weights(self, network: nn.Module) -> dict[str, Tensor]:
-        """Its weights for a network that may have more symbols; new ones stay as they are there.
+        """The base run's weights for a network that may have more symbols, whose weights stay new.
 
-        ConfigError where those would never learn, since the table they are in is frozen.
+        ConfigError if new symbols could never learn because their table is frozen.
         """
         grown = {name: value.clone() for name, value in weights(network).items()}
         frozen = {name for name, value in network.named_parameters() if not value.requires_grad}
@@ -144,7 +146,7 @@ def _holds(large: Sequence[int], small: Sequence[int]) -> bool:
 
 
 def open_pretrained_run(path: str | Path) -> PretrainedRun:
-    """What a new run takes from the best step of a finished one."""
+    """Open the best step of a finished run as a base."""
     directory = RunDirectory(Path(path))
     config = load_config(directory)
     source, target = load_fields(directory, config)
@@ -157,21 +159,21 @@ CONVOLUTIONS = "encoder.front.convolutions."
 
 @dataclass(frozen=True)
 class PretrainedFrontEnd:
-    """Where a new run has its convolutions from."""
+    """Pretrained convolutions for a new run."""
 
     path: Path
-    weights: Mapping[str, Tensor]  # under the names they have within the convolutions
+    weights: Mapping[str, Tensor]  # by name within the convolutions
 
     def __str__(self) -> str:
         return f"the front end of {self.path}"
 
     @property
     def origin(self) -> Origin:
-        """What a run that begins with it remembers."""
+        """The origin as recorded in the new run."""
         return Origin(words=str(self))
 
     def initial_weights(self, network: nn.Module) -> dict[str, Tensor]:
-        """The network's own weights, with these convolutions in place of its new ones."""
+        """The network's own weights, except for these convolutions."""
         found = {}
         for name, value in weights(network).items():
             inner = name.removeprefix(CONVOLUTIONS)
@@ -188,7 +190,7 @@ class PretrainedFrontEnd:
 
 
 def open_front_end(part: FrontEndConfig) -> PretrainedFrontEnd | None:
-    """The convolutions of the run or the file that the options name, if they name one."""
+    """Open the convolutions of the run or file named in the options, if any."""
     if not part.initial_weights:
         return None
     path = Path(part.initial_weights)
@@ -220,12 +222,12 @@ SIDES: tuple[TokenSide, ...] = ("source", "target")
 
 @dataclass(frozen=True)
 class SideEmbeddings:
-    """Vectors for some of the tokens of a field."""
+    """Vectors for some of a field's tokens."""
 
     side: TokenSide
     path: Path
-    symbols: int  # of the field, without the special ones
-    tokens: Tensor  # ids of those found
+    symbols: int  # of the field, without special ones
+    tokens: Tensor  # ids of the tokens found
     vectors: Tensor  # a row for each of them
 
     def __str__(self) -> str:
@@ -234,14 +236,14 @@ class SideEmbeddings:
         return f"{self.path} ({found:,} of {self.symbols:,} {self.side} symbols, {share:.1f} %)"
 
     def rescale(self, like: Tensor) -> Tensor:
-        """The vectors, all times one number: as large on average as a new table's are."""
+        """Scale the vectors to the mean norm of a new table."""
         size = self.vectors.square().mean().sqrt()
         return self.vectors.to(like.dtype) * like.square().mean().sqrt() / size.clamp_min(1e-12)
 
 
 @dataclass(frozen=True)
 class PretrainedEmbeddings:
-    """Where a new run has vectors of its tokens from, and perhaps its front end."""
+    """Pretrained embeddings for a new run, optionally with a front end."""
 
     embeddings: tuple[SideEmbeddings, ...]
     front_end: PretrainedFrontEnd | None
@@ -252,11 +254,11 @@ class PretrainedEmbeddings:
 
     @property
     def origin(self) -> Origin:
-        """What a run that begins with it remembers."""
+        """The origin as recorded in the new run."""
         return Origin(words=str(self))
 
     def initial_weights(self, network: Network) -> dict[str, Tensor]:
-        """The network's own weights, with the given vectors in place of those of their tokens."""
+        """The network's own weights, except for the vectors of these tokens."""
         own = (
             weights(network) if self.front_end is None else self.front_end.initial_weights(network)
         )
@@ -269,7 +271,7 @@ class PretrainedEmbeddings:
 
 
 def embedding_overrides(options: Mapping[str, Any]) -> Overrides:
-    """The size of token vectors that a file settles, unless the options themselves do."""
+    """The embedding size given by a file, unless the options set one."""
     model = options.get("model", {})
     files = [model.get(f"{side}_vectors") for side in SIDES if model.get(f"{side}_vectors")]
     if not files or "embedding" in model:
@@ -280,7 +282,7 @@ def embedding_overrides(options: Mapping[str, Any]) -> Overrides:
 def open_embeddings(
     config: Config, fields: tuple[Field, Field], front: PretrainedFrontEnd | None
 ) -> PretrainedEmbeddings | PretrainedFrontEnd | None:
-    """What a new run begins with: vectors of the files that the options name, and a front end."""
+    """Open the embeddings and the front end named in the options."""
     sides = zip(SIDES, fields, strict=True)
     files = {_file(config.model, side) for side in SIDES} - {""}
     if config.model.share_vocabulary and len(files) > 1:
@@ -297,9 +299,9 @@ def open_embeddings(
 
 
 def freeze_pretrained(network: Network, config: ModelConfig) -> list[str]:
-    """Let given vectors stay as they are, if so configured; what a reader should know of that.
+    """Freeze given vectors if configured; return notes for the user.
 
-    ConfigError where vectors are given for a side that reads no tokens.
+    ConfigError if vectors are given for a side without tokens.
     """
     tables = [token_table(network, side) for side in SIDES if _file(config, side)]
     return freeze_vectors(network, tables) if config.frozen_vectors and tables else []

@@ -1,4 +1,4 @@
-"""The process that trains: the signals that stop it, its cores, and its place among others."""
+"""The training process: stop signals, cores, and its rank."""
 
 import os
 import signal
@@ -20,12 +20,14 @@ __all__ = [
 ]
 
 NOTHING_YET = "stopped before the first update; the same command begins again"
-STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two: POSIX's and Windows's
+STOP_SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK")  # the last two of POSIX and Windows
 SIGNALS = tuple(signal.Signals[name] for name in STOP_SIGNALS if hasattr(signal, name))
 
 
 class StopRequest:
-    """Whether someone has asked to stop; while there is nothing to save, it is done at once."""
+    """Whether a stop was requested; while there is nothing to save, a request takes effect at
+    once.
+    """
 
     def __init__(self) -> None:
         self.asked = False
@@ -34,7 +36,7 @@ class StopRequest:
 
     @contextmanager
     def interruptible(self, sentence: str) -> Iterator[None]:
-        """Within the block a request to stop, also an earlier one, ends it at once: Interrupted."""
+        """Within the block a stop request, even an earlier one, raises Interrupted at once."""
         if self.asked:
             raise Interrupted(sentence)
         self.at_once, self.sentence = True, sentence
@@ -44,7 +46,7 @@ class StopRequest:
             self.at_once = False
 
     def defer(self) -> None:
-        """From now on there is something to save first."""
+        """Defer stop requests: there is something to save from now on."""
         if self.asked:
             raise Interrupted(NOTHING_YET)
         self.at_once = False
@@ -52,10 +54,10 @@ class StopRequest:
 
 @contextmanager
 def stop_signals(*, first: bool = True) -> Iterator[StopRequest]:
-    """The signals that ask to stop; a second one ends the process at once.
+    """Handle stop signals; a second one ends the process at once.
 
-    Those that are ignored, as nohup does, stay so.
-    A rank other than the first says nothing and waits for the first, which does the saving.
+    Ignored signals, as by nohup, stay ignored. Ranks other than the first print nothing and wait
+    for the first, which saves.
     """
     request = StopRequest()
     request.at_once = first
@@ -86,7 +88,7 @@ NAMES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "MASTER_ADDR", "MASTER_PORT")
 
 
 class TorchrunEnvironment(NamedTuple):
-    """This process's number among all, how many there are, and its number on this machine."""
+    """This process's rank, the number of ranks, and its local rank."""
 
     rank: int
     world: int
@@ -94,12 +96,12 @@ class TorchrunEnvironment(NamedTuple):
 
     @property
     def is_restarted(self) -> bool:
-        """Whether the launcher has started the ranks before, with the same command."""
+        """Whether the launcher has restarted the ranks."""
         return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0") != "0"
 
 
 def torchrun_environment() -> TorchrunEnvironment | None:
-    """What a launcher has put into the environment; None where nothing did."""
+    """Read the launcher's environment variables; None without a launcher."""
     if any(name not in os.environ for name in NAMES):
         return None
     values = [os.environ[name] for name in NAMES[:3]]
@@ -112,7 +114,7 @@ def torchrun_environment() -> TorchrunEnvironment | None:
 
 
 def cores() -> int:
-    """The processor cores that this process may use."""
+    """The number of cores available to this process."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""A run that goes on: what may differ from before, and what must not."""
+"""Resume a run: what may change, and what must not."""
 
 from dataclasses import dataclass
 
@@ -13,16 +13,16 @@ from seqloom.store import RunDirectory
 
 __all__ = ["ResumedConfig", "check_same_data", "resume_config"]
 
-CHANGEABLE = ("training.", "search.")  # what may differ when a run goes on, ...
-FIXED = ("training.extend_vocabulary",)  # ... and of that, what is settled at its beginning
+CHANGEABLE = ("training.", "search.")  # options that may change, ...
+FIXED = ("training.extend_vocabulary",)  # ... except those fixed at the beginning
 
 
 def check_same_data(
     directory: RunDirectory, request: TrainingRequest, marks: tuple[str, str]
 ) -> None:
-    """DataError where a run that goes on would go on with other data, or would be measured on other
-    held-out rows than so far, so that its results could not be compared; `marks` are the
-    fingerprints of both."""
+    """Raise DataError if a run would resume with other training data, or with other validation
+    rows, which would make its results incomparable; `marks` are the fingerprints of both.
+    """
     latest = directory.latest_checkpoint()
     if latest is None:
         return
@@ -57,7 +57,7 @@ def check_same_data(
 
 
 def _change(before: Progress, side: str, data: Data) -> str:
-    """How data has changed, as far as the run knows what it was."""
+    """Describe how data has changed, as far as the run has recorded it."""
     if side not in before.files:
         return ": they were a part of the training data" if side == "valid" and before.files else ""
     found = compare_data(data, DataIdentity.from_dict(before.files[side]))
@@ -66,13 +66,13 @@ def _change(before: Progress, side: str, data: Data) -> str:
 
 @dataclass(frozen=True)
 class ResumedConfig:
-    """The configuration that a run goes on with, and in words what changes by it."""
+    """The configuration of a resumed run, with its changes in words."""
 
     config: Config
     changes: tuple[str, ...]
 
     def record(self, directory: RunDirectory, watch: TrainingObserver) -> None:
-        """Say what changes, and write it; to be called when every check has passed."""
+        """Announce the changes and write them; call it after all checks."""
         for sentence in self.changes:
             watch.on_message(sentence)
         if self.changes:
@@ -82,7 +82,7 @@ class ResumedConfig:
 def resume_config(
     directory: RunDirectory, request: TrainingRequest, *, check: ConfigCheck
 ) -> ResumedConfig:
-    """The run's configuration with what may change changed; anything else is an error.
+    """The run's configuration with permitted changes; any other change is an error.
 
     Nothing is written.
     """

@@ -1,11 +1,11 @@
-"""What teachers say of every position of the training targets, kept beside the run.
+"""The teachers' distributions for every position of the training targets, stored beside the run.
 
-    RUN/distilled/positions/  teachers.json   whose distributions these are
+RUN/distilled/positions/  teachers.json   whose distributions these are
                               symbols         the likeliest of each position (int32)
                               probabilities   theirs (float16)
 
-Positions lie one after another in the order of the encoded rows and are appended group by group, so
-that a session which was stopped goes on where it was, to the same bits.
+Positions are stored in the order of the encoded rows and appended by group, so that an interrupted
+session continues with bit-identical results.
 """
 
 import hashlib
@@ -38,11 +38,11 @@ __all__ = [
 
 FOLDER, TEACHERS = ("distilled", "positions"), "teachers.json"
 FILES: dict[str, np.dtype[Any]] = {"symbols": np.dtype("<i4"), "probabilities": np.dtype("<f2")}
-GROUP = 64  # rows that teachers read at once
+GROUP = 64  # rows per batch of the teachers
 
 
 def teacher_fields(teaching: TeachingConfig) -> tuple[Field, Field]:
-    """The fields of the first teacher; ConfigError where those of another differ."""
+    """The fields of the first teacher; ConfigError if another teacher's differ."""
     found = [_fields(run) for run in teaching.runs]
     marks = [[side.fingerprint for side in fields] for fields in found]
     for run, mark in zip(teaching.runs, marks, strict=True):
@@ -58,7 +58,7 @@ def teacher_fields(teaching: TeachingConfig) -> tuple[Field, Field]:
 def write_taught_positions(
     directory: RunDirectory, config: Config, corpus: Corpus, watch: TrainingObserver
 ) -> None:
-    """Ask the teachers of all training rows; what is there already is kept."""
+    """Run the teachers on all training rows, continuing from what is stored."""
     teaching, folder = config.training.teaching, directory.path.joinpath(*FOLDER)
     other = "other teachers, temperature or rows"
     claim_folder(folder, _identity(teaching, corpus), directory.path, other=other)
@@ -78,7 +78,7 @@ def write_taught_positions(
 
 
 class TaughtPositions:
-    """The teachers' distributions of the training rows, mapped into memory."""
+    """The teachers' distributions for the training rows, memory-mapped."""
 
     def __init__(self, directory: RunDirectory, config: Config, corpus: Corpus) -> None:
         folder, self.teaching = directory.path.joinpath(*FOLDER), config.training.teaching
@@ -97,7 +97,7 @@ class TaughtPositions:
             )
 
     def batch(self, rows: NDArray[np.integer], width: int) -> SoftTargets:
-        """Those of some rows, padded to so many positions."""
+        """The distributions of these rows, padded to `width` positions."""
         shape = len(rows), width, self.symbols.shape[1]
         symbols, probabilities = np.zeros(shape, np.int64), np.zeros(shape, np.float32)
         for place, row in enumerate(rows.tolist()):
@@ -115,7 +115,7 @@ def _ask(
     rows: NDArray[np.int64],
     teaching: TeachingConfig,
 ) -> list[NDArray[Any]]:
-    """The likeliest symbols of each position of these rows, and their probabilities."""
+    """The most probable symbols at each position of these rows, with their probabilities."""
     batch = corpus.batch(rows)
     source = Source(torch.from_numpy(batch.source), torch.from_numpy(batch.source_lengths))
     target = torch.from_numpy(batch.target)
@@ -123,7 +123,7 @@ def _ask(
         raise RunError("a target has symbols that no teacher knows", remedy="leave such rows out")
     scores = [position_scores(model, Example(source, target)) for model in teachers]
     found = likeliest_symbols(scores, temperature=teaching.temperature, most=teaching.symbols)
-    missing = teaching.symbols - found[0].shape[1]  # where there are fewer symbols in all
+    missing = teaching.symbols - found[0].shape[1]  # vocabularies may have fewer symbols
     return [np.pad(each.numpy(), ((0, 0), (0, missing))) for each in found]
 
 
@@ -159,7 +159,7 @@ def _identity(teaching: TeachingConfig, corpus: Corpus) -> bytes:
 
 
 def claim_folder(folder: Path, identity: bytes, place: Path, *, other: str) -> None:
-    """Begin a folder of what teachers say, or make sure that the one there is of the same ones."""
+    """Create a folder of distributions, or check that the existing one has the same teachers."""
     with durable.run_errors(folder):
         if not (folder / TEACHERS).is_file():
             folder.mkdir(parents=True, exist_ok=True)
@@ -173,7 +173,7 @@ def claim_folder(folder: Path, identity: bytes, place: Path, *, other: str) -> N
 
 
 def _complete_rows(folder: Path, ends: NDArray[np.int64], kept: int) -> int:
-    """Rows of whole groups that both files hold; what comes after them is dropped."""
+    """The number of rows in groups that both files hold completely; the rest is dropped."""
     sizes = {name: kept * kind.itemsize for name, kind in FILES.items()}
     held = [
         (folder / name).stat().st_size // size if (folder / name).is_file() else 0

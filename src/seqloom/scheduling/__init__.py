@@ -1,1 +1,1 @@
-"""Which work is done when and where: a fair queue, workers, and processes that decode."""
+"""Scheduling: a fair queue, workers, and decoding processes."""

@@ -1,4 +1,4 @@
-"""From distributions to outputs: every search drives every decoder."""
+"""Search algorithms: every search drives every decoder."""
 
 from typing import TYPE_CHECKING
 

@@ -1,8 +1,8 @@
-"""New sentences in a running search: two frontiers under the same search become one (S7.4).
+"""Continuous batching: join two frontiers of the same search (S7.4).
 
-Each sentence keeps its own count of steps, so what is found for it does not depend on when others
-joined it. Of what has left a frontier, only paths are kept that were put aside before their
-sentence was done, with the steps that led to them as they were then.
+Each sentence keeps its own count of steps, so its outputs do not depend on when others joined. Of
+the finished paths, only those of sentences still searched are kept, with the steps that led to
+them.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,11 @@ from seqloom.search.frontier import FinishedSentences, Frontier, Notes, SearchSt
 
 __all__ = ["drop_finished", "join_frontiers"]
 
-SLACK = 16  # steps older than every sentence that are kept before the chain is shortened
+SLACK = 16  # steps older than every sentence before the chain is truncated
 
 
 def drop_finished(frontier: Frontier) -> Frontier:
-    """The sentences still searched, numbered from 0 anew; those that have left are forgotten."""
+    """Drop finished sentences and renumber the others from 0."""
     numbers = torch.arange(len(frontier.sentences), device=frontier.sentences.device)
     limits = frontier.limits.renumber(frontier.sentences)
     left = tuple(_renumber_finished_paths(frontier))
@@ -29,7 +29,7 @@ def drop_finished(frontier: Frontier) -> Frontier:
 
 
 def _renumber_finished_paths(frontier: Frontier) -> Iterator[FinishedSentences]:
-    """What was put aside of sentences that are still searched, by their numbers anew."""
+    """The finished paths of sentences still searched, under their new numbers."""
     for left in frontier.finished_sentences:
         same = left.sentences[:, None] == frontier.sentences
         staying = same.any(dim=1)
@@ -41,10 +41,10 @@ def _renumber_finished_paths(frontier: Frontier) -> Iterator[FinishedSentences]:
 
 
 def join_frontiers(first: Frontier, second: Frontier) -> Frontier:
-    """The sentences that two searches are still at, those of the first before the others.
+    """Join the unfinished sentences of two searches, those of the first before the others.
 
-    Where one has not made its first step (`Search.joins_before_first_step`), all its paths but the
-    first are impossible. Both are consumed, and sentences that have left are forgotten.
+    If one has not made its first step (`Search.joins_before_first_step`), all its paths but the
+    first are impossible. Both are consumed, and finished sentences are dropped.
     """
     if first.done or second.done:
         return drop_finished(second if first.done else first)
@@ -81,9 +81,9 @@ def join_frontiers(first: Frontier, second: Frontier) -> Frontier:
 
 
 def _widen(frontier: Frontier, width: int) -> tuple[Frontier, SearchStep]:
-    """The frontier with `width` paths a sentence, and its last step, with a row for each of them.
+    """Widen the frontier and its last step to `width` paths per sentence.
 
-    Paths that are added are finished and impossible.
+    Added paths are finished and impossible.
     """
     step = _start_step(frontier) if frontier.step is None else frontier.step
     count, device = frontier.totals.numel(), frontier.totals.device
@@ -117,7 +117,7 @@ def _widen(frontier: Frontier, width: int) -> tuple[Frontier, SearchStep]:
 
 
 def _start_step(frontier: Frontier) -> SearchStep:
-    """What stands for the step before the first: `<start>` is read next, nothing is written yet."""
+    """The step before the first: `<start>` is read next, nothing is written yet."""
     tokens = torch.full_like(frontier.sentences, frontier.limits.start)
     return SearchStep(
         tokens, torch.zeros_like(frontier.totals).flatten(), None, Notes(), None, None
@@ -129,7 +129,7 @@ def _mask_dead(values: Tensor, dead: Tensor) -> Tensor:
 
 
 def _select_rows(step: SearchStep, rows: Int[Tensor, "R"]) -> SearchStep:
-    """The step of these of its rows, each read in its own place; `previous_rows` is always set."""
+    """Select rows of a step, each read in its own place; `previous_rows` is always set."""
     read = rows if step.parents is None else step.parents[rows]
     notes = Notes(*(None if note is None else note[read] for note in step.notes))
     kept = read if step.previous_rows is None else step.previous_rows[read]
@@ -137,7 +137,7 @@ def _select_rows(step: SearchStep, rows: Int[Tensor, "R"]) -> SearchStep:
 
 
 def _merge_steps(one: SearchStep, two: SearchStep) -> SearchStep:
-    """Two steps of `_rows_of` as one, and so all steps before them that both have."""
+    """Merge two steps of `_select_rows`, and all earlier steps that both have."""
     pairs = [(one, two)]
     while one.previous is not None and two.previous is not None:
         one, two = _previous_step(one), _previous_step(two)
@@ -153,14 +153,16 @@ def _merge_steps(one: SearchStep, two: SearchStep) -> SearchStep:
 
 
 def _previous_step(step: SearchStep) -> SearchStep:
-    """The step before, of the same paths in the same order."""
+    """The previous step of the same paths in the same order."""
     if step.previous is None:
         raise ValueError("there is no step before the first")
     return _select_rows(step.previous, _previous_rows(step))
 
 
 def _previous_rows(step: SearchStep) -> Int[Tensor, "R"]:
-    """The rows of the step before that a step of `_rows_of` continues; any, if it is the first."""
+    """The rows of the previous step that a step of `_select_rows` continues; arbitrary for the
+    first step.
+    """
     if step.previous is None or step.previous_rows is None:
         return torch.zeros_like(step.tokens)
     return step.previous_rows
@@ -175,7 +177,7 @@ def _cat_steps(one: SearchStep, two: SearchStep) -> SearchStep:
 def _cat_notes(
     one: SearchStep, two: SearchStep, mine: Tensor | None, theirs: Tensor | None
 ) -> Tensor | None:
-    """What explains both steps; nothing was noted where nothing was written."""
+    """Concatenate the notes of both steps; zeros where nothing was noted."""
     known = mine if theirs is None else theirs
     if known is None:
         return None
@@ -188,7 +190,9 @@ def _cat_notes(
 
 
 def _truncate_steps(step: SearchStep, depth: int, most: int) -> tuple[SearchStep, int]:
-    """The last step with the way back to the first of the oldest sentence, and its length."""
+    """Truncate the chain of steps before the first step of the oldest sentence; return it with its
+    length.
+    """
     if depth <= 2 * most + SLACK:
         return step, depth
     steps = [step]

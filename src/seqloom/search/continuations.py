@@ -1,4 +1,4 @@
-"""How the paths of a sentence go on, how they rank, and when none can be overtaken any more."""
+"""Continuations of the paths of a sentence: candidates, ranking and the stopping rule."""
 
 from functools import lru_cache
 
@@ -20,16 +20,16 @@ __all__ = [
     "upper_bounds",
 ]
 
-BLOCK_SIZES = (64, 80, 96, 100, 60, 50, 125, 48, 40, 32)  # of a block, the better first
+BLOCK_SIZES = (64, 80, 96, 100, 60, 50, 125, 48, 40, 32)  # smallest and largest block size
 
 
 def continuations_by_blocks(
     frontier: Frontier, choices: Choices, count: int
 ) -> Continuations | None:
-    """The `count` best ways to go on from all paths of each sentence, or None.
+    """The `count` best continuations of all paths of each sentence, or None.
 
-    The best are all in the blocks with the largest maxima, and only these are looked into. Where
-    continuations tie, or the vocabulary is small or has no such blocks, there is no answer.
+    The best are in the blocks with the largest maxima, so only these are searched. None if
+    continuations tie or the vocabulary is small or has no such blocks.
     """
     size, paths = _block_size(choices.logits.shape[1]), frontier.width
     if size is None or choices.logits.shape[1] // size <= count:
@@ -75,7 +75,7 @@ def _block_log_probabilities(
 
 
 def _choice_rows(frontier: Frontier, choices: Choices) -> Int[Tensor, "R"]:
-    """Where the choices of each path are; any where it has finished."""
+    """The row of each path's choices; arbitrary for finished paths."""
     every = torch.arange(frontier.totals.numel(), device=frontier.totals.device)
     if choices.live_rows is None:
         return every
@@ -85,7 +85,7 @@ def _choice_rows(frontier: Frontier, choices: Choices) -> Int[Tensor, "R"]:
 
 @lru_cache(maxsize=64)
 def _block_size(width: int) -> int | None:
-    """The size of a block, if there is one that so many tokens can be cut into."""
+    """The block size that divides so many tokens, if there is one."""
     if width <= SMALL_ROW:
         return None
     return next((size for size in BLOCK_SIZES if width % size == 0), None)
@@ -94,7 +94,9 @@ def _block_size(width: int) -> int | None:
 def candidates(
     frontier: Frontier, choices: Choices, count: int
 ) -> tuple[Float[Tensor, "B K C"], Int[Tensor, "B K C"]]:
-    """The likeliest tokens of each path and their log-probabilities; a finished path has one."""
+    """The most probable tokens of each path and their log-probabilities; a finished path
+    has one.
+    """
     gains, tokens = choices.best(count, frontier.totals.numel())
     if frontier.any_finished:
         ended = frontier.finished.flatten()
@@ -105,9 +107,9 @@ def candidates(
 
 
 def best_continuations(frontier: Frontier, choices: Choices, count: int) -> Continuations:
-    """The `count` best ways to go on from all paths of each sentence.
+    """The `count` best continuations of all paths of each sentence.
 
-    Where phrases are required, paths with few and with many of their tokens have equal shares.
+    With required phrases, banks of paths share the beam equally.
     """
     required = frontier.limits.required
     continuations = (
@@ -130,7 +132,7 @@ def best_continuations(frontier: Frontier, choices: Choices, count: int) -> Cont
 
 
 def path_ranks(frontier: Frontier, ranking: OutputRanking) -> Float[Tensor, "B K"]:
-    """What the paths are compared by as they are."""
+    """The rank of each path in its present state."""
     covered = None
     if frontier.attention_sums is not None:
         sources = frontier.limits.sources
@@ -141,7 +143,7 @@ def path_ranks(frontier: Frontier, ranking: OutputRanking) -> Float[Tensor, "B K
 
 
 def upper_bounds(frontier: Frontier, ranking: OutputRanking) -> Float[Tensor, "B K"]:
-    """What no output that continues a path is above."""
+    """An upper bound on the rank of any output that continues a path."""
     longest = frontier.limits.longest[:, None].expand_as(frontier.lengths)
     return ranking.upper_bound(frontier.totals, frontier.lengths + 1, longest)
 
@@ -152,7 +154,8 @@ def is_finished(
     finished: Bool[Tensor, "B K"],
     count: int,
 ) -> Bool[Tensor, "B"]:
-    """Where the `count` best finished paths cannot be overtaken, or no path is left to go on.
+    """True for sentences whose `count` best finished paths cannot be overtaken, or that have no
+    open path.
 
     Huang et al. 2017, When to Finish?
     """

@@ -1,8 +1,8 @@
 """The state of a search: its paths so far, and the finished sentences (S7).
 
-Letters as everywhere: B sentences still searched, K paths for each, R = B·K rows, T steps so far.
-Histories are not copied from step to step: each step remembers which path it continued, and a
-result is read backwards from its last token.
+B sentences still searched, K paths for each, R = B·K rows, T steps so far. Histories are not copied
+from step to step: each step remembers which path it continued, and a result is traced back from its
+last token.
 """
 
 import math
@@ -24,24 +24,25 @@ __all__ = ["Choices", "Continuations", "FinishedSentences", "Frontier", "Notes",
 
 
 class Notes(NamedTuple):
-    """Attention and other traces of a step, for each row that was read in it."""
+    """Attention and other details of a step, for each row read in it."""
 
     attention: Float[Tensor, "R S"] | None = None
-    tokens: Int[Tensor, "R A"] | None = None  # the likeliest that could have been written
+    tokens: Int[Tensor, "R A"] | None = None  # the most probable tokens
     scores: Float[Tensor, "R A"] | None = None  # and their log-probabilities
 
 
 class Choices(NamedTuple):
-    """The scores of each path's possible next tokens."""
+    """The logits of each path's possible next tokens."""
 
-    logits: Float[Tensor, "R V"]  # −∞ where a token may not be written
-    norms: Float[Tensor, "R"]  # their logarithmic sum before anything was ruled out
-    state: Any  # the decoder's, after reading
+    logits: Float[Tensor, "R V"]  # −∞ for forbidden tokens
+    norms: Float[Tensor, "R"]  # log-sum-exp before tokens were forbidden
+    state: Any  # the decoder's state after the read
     notes: Notes
-    live_rows: Int[Tensor, "R"] | None = None  # the rows that these are, if not all of the frontier
+    live_rows: Int[Tensor, "R"] | None = None  # the rows in the frontier, if not all
 
     def best(self, count: int, rows: int) -> tuple[Float[Tensor, "P C"], Int[Tensor, "P C"]]:
-        """Log-probabilities of each path's likeliest tokens, and the tokens; of a finished path −∞.
+        """Log-probabilities of each path's most probable tokens, and the tokens; −∞ for a finished
+        path.
 
         There are so many rows in the frontier.
         """
@@ -59,12 +60,12 @@ class Choices(NamedTuple):
 class Continuations(NamedTuple):
     """The chosen continuations: each new path extends a path of its sentence by a token.
 
-    A path that has finished stays as it is by a gain of 0, whatever the token.
+    A finished path stays unchanged by a gain of 0, whatever the token.
     """
 
     tokens: Int[Tensor, "B K"]
     gains: Float[Tensor, "B K"]  # log-probabilities of the tokens
-    parents: Int[Tensor, "B K"] | None = None  # if absent, each path goes on in its own place
+    parents: Int[Tensor, "B K"] | None = None  # if absent, each path continues in place
 
 
 class SearchStep(NamedTuple):
@@ -72,12 +73,12 @@ class SearchStep(NamedTuple):
 
     tokens: Int[Tensor, "R"]
     scores: Float[Tensor, "R"]
-    parents: Int[Tensor, "R"] | None  # of the rows read; if absent, each in its own place
+    parents: Int[Tensor, "R"] | None  # of the rows read; if absent, in place
     notes: Notes  # of the rows read
     previous_rows: (
         Int[Tensor, "P"] | None
     )  # rows of the step before that were read, if not all were;
-    # any row, for paths that began with this step
+    # arbitrary for paths that begin with this step
     previous: "SearchStep | None"
 
 
@@ -87,7 +88,7 @@ class FinishedSentences(NamedTuple):
     sentences: Int[Tensor, "B"]
     steps: Int[Tensor, "B"]
     step: SearchStep  # the last
-    depth: int  # steps that lead to it
+    depth: int  # number of steps up to it
     rows: Int[Tensor, "B K"]  # of the last step
     finished: Bool[Tensor, "B K"]
     ranks: Float[Tensor, "B K"]
@@ -97,31 +98,31 @@ class FinishedSentences(NamedTuple):
 class Frontier:
     """The state of a search; the decoder's state is reordered when the paths are next read."""
 
-    state: Any  # the decoder's, as it was after the last step
+    state: Any  # the decoder's state after the last step
     limits: Limits
-    sentences: Int[Tensor, "B"]  # which sentence of the batch each still is
+    sentences: Int[Tensor, "B"]  # the batch index of each sentence
     totals: Float[Tensor, "B K"]  # log-probability of each path
     lengths: Int[Tensor, "B K"]  # tokens of each path
     finished: Bool[Tensor, "B K"]
-    steps: Int[Tensor, "B"]  # made by each sentence
+    steps: Int[Tensor, "B"]  # steps made by each sentence
     any_finished: bool = False  # whether any path has finished
     step: SearchStep | None = None
-    depth: int = 0  # steps that lead here; more than a sentence's own where it joined later
-    rows: Int[Tensor, "R"] | None = None  # of the state, that paths go on from, if not in order
-    active_rows: Int[Tensor, "R"] | None = (
-        None  # rows of the last step still searched, if not all are
+    depth: int = 0  # number of steps so far; more than a sentence's own if it joined later
+    rows: Int[Tensor, "R"] | None = (
+        None  # rows of the state from which paths continue, if not in order
     )
-    state_sentences: Int[Tensor, "B"] | None = (
-        None  # the sentences of the state that they belong to
+    active_rows: Int[Tensor, "R"] | None = None  # rows of the last step still searched, if not all
+    state_sentences: Int[Tensor, "B"] | None = None  # sentences of the state that they belong to
+    history: Int[Tensor, "R T"] | None = None  # tokens of each path, if rules need them
+    attention_sums: Float[Tensor, "B K S"] | None = (
+        None  # attention summed over steps, if coverage counts
     )
-    history: Int[Tensor, "R T"] | None = None  # tokens of each path, where rules look at them
-    attention_sums: Float[Tensor, "B K S"] | None = None  # summed over steps, where coverage counts
-    extras: tuple[Tensor, ...] = ()  # what else is kept for each path, (B, K), or sentence, (B)
+    extras: tuple[Tensor, ...] = ()  # further tensors for each path, (B, K), or sentence, (B)
     finished_sentences: tuple[FinishedSentences, ...] = ()
 
     @classmethod
     def start(cls, state: Any, limits: Limits, *, covers: bool = False) -> "Frontier":
-        """One empty path for each sentence; with `covers`, attention is summed up."""
+        """Start with one empty path for each sentence; with `covers`, attention is summed."""
         count, device = len(limits.longest), limits.longest.device
         zeros = torch.zeros(count, 1, dtype=torch.int64, device=device)
         return cls(
@@ -138,7 +139,7 @@ class Frontier:
 
     @property
     def open_sentences(self) -> list[int]:
-        """The sentences still searched, by their numbers in the batch."""
+        """The sentences still searched, by batch index."""
         numbers: list[int] = self.sentences.tolist()
         return numbers
 
@@ -154,22 +155,22 @@ class Frontier:
 
     @property
     def may_finish(self) -> bool:
-        """Whether a sentence may be done: a path has finished, or has no room."""
+        """Whether a sentence may be done: a path has finished or reached the length limit."""
         return self.any_finished or bool(self.full.any())
 
     @property
     def lines(self) -> Int[Tensor, "B"]:
-        """The numbers that random draws of each sentence come from."""
+        """The line numbers from which random draws of each sentence derive."""
         return self.sentences if self.limits.lines is None else self.limits.lines
 
     @property
     def full(self) -> Bool[Tensor, "B"]:
-        """Sentences whose paths have no room for another token."""
+        """True for sentences whose paths have reached the length limit."""
         return self.limits.longest <= self.steps
 
     @property
     def path_history(self) -> PathHistory:
-        """The paths as rules see them; the tokens are there only where there are rules."""
+        """The history of the paths for rules; without rules it has no tokens."""
         paths = self.width
         history = self.history
         if history is None:
@@ -182,10 +183,10 @@ class Frontier:
         return PathHistory(history, lengths, self.sentences.repeat_interleave(paths), room, due)
 
     def read(self, decoder: Decoder[Any], *, living: bool = False) -> Choices:
-        """Read each path's last token: what may come next, and the state after it.
+        """Read each path's last token; return the choices for the next, with the new state.
 
-        What may not be written has logit −∞, yet counts in the sum: probabilities are the model's.
-        With `living`, nothing is computed for what might follow a finished path.
+        Forbidden tokens have logit −∞ but count in the sum: probabilities are the model's. With
+        `living`, finished paths are skipped.
         """
         features, state = decoder.read(self._inputs()[:, None], self.path_states())
         hidden, rows = features.hidden[:, -1], None
@@ -206,7 +207,7 @@ class Frontier:
         return choices._replace(notes=Notes(attention, tokens, scores))
 
     def grow(self, choices: Choices, continuations: Continuations) -> "Frontier":
-        """The paths with one more token; one that cannot go on is finished, and impossible."""
+        """Extend the paths by one token; a path that cannot continue is finished and impossible."""
         rows = self._parent_rows(continuations.parents)
         ended, totals, tokens = self.finished, self.totals, continuations.tokens
         steps = self.steps + 1
@@ -250,7 +251,7 @@ class Frontier:
         )
 
     def finish_sentences(self, done: Bool[Tensor, "B"], ranks: Float[Tensor, "B K"]) -> "Frontier":
-        """The frontier without the sentences that are done; their paths are kept aside."""
+        """Remove the sentences that are done and keep their paths as results."""
         if self.step is None or not bool(done.any()):
             return self
         going = done.nonzero().squeeze(1)
@@ -269,13 +270,13 @@ class Frontier:
         )
 
     def drop_sentences(self, gone: Bool[Tensor, "B"]) -> "Frontier":
-        """The frontier without these sentences, which have no results, after its first step."""
+        """Remove these sentences without results; only after the first step."""
         staying = (~gone).nonzero().squeeze(1)
         slots = torch.arange(self.width, device=staying.device).expand(len(staying), -1)
         return self._select(staying, slots)
 
     def finish_paths(self, chosen: Bool[Tensor, "B K"], ranks: Float[Tensor, "B K"]) -> "Frontier":
-        """The same frontier, with these paths among what has left, each by itself."""
+        """Record these paths as finished, each individually."""
         if self.step is None or not bool(chosen.any()):
             return self
         rows = chosen.flatten().nonzero()  # (N, 1)
@@ -292,9 +293,9 @@ class Frontier:
         return replace(self, finished_sentences=(*self.finished_sentences, left))
 
     def narrow(self, count: int, done: Bool[Tensor, "B"] | None = None) -> "Frontier":
-        """The `count` first living paths of each sentence that is not done.
+        """Keep the `count` first open paths of each sentence that is not done.
 
-        Where there are fewer, paths that have finished are there for them, and impossible.
+        If there are fewer, finished paths, marked impossible, fill up.
         """
         order = self.finished.byte().argsort(dim=1, stable=True)[:, :count]
         if done is None or not bool(done.any()):
@@ -308,7 +309,7 @@ class Frontier:
         return replace(kept, totals=kept.totals.masked_fill(kept.finished, -torch.inf))
 
     def _select(self, staying: Int[Tensor, "B2"], slots: Int[Tensor, "B2 K2"]) -> "Frontier":
-        """Only these sentences, and of each of them only the paths in these slots."""
+        """Select sentences, and the paths in these slots of each."""
         rows = (staying[:, None] * self.width + slots).flatten()
         totals, lengths, finished = (
             values.flatten()[rows].view_as(slots)
@@ -352,7 +353,7 @@ class Frontier:
     def _extend_history(
         self, tokens: Int[Tensor, "R2"], rows: Int[Tensor, "R2"] | None
     ) -> Int[Tensor, "R2 T"] | None:
-        """The tokens of each path, where they are looked at, with the newest in its place."""
+        """Append the newest token to the tokens of each path, if rules need them."""
         if self.history is None:
             return None
         history = self.history if rows is None else self.history.index_select(0, rows)
@@ -362,7 +363,7 @@ class Frontier:
         return history.scatter(1, at[:, None], tokens[:, None])
 
     def _parent_rows(self, parents: Int[Tensor, "B K2"] | None) -> Int[Tensor, "R2"] | None:
-        """The rows that paths continue, unless each goes on in its own place."""
+        """The rows that paths continue; None if each continues in place."""
         if parents is None or self.width == parents.shape[1] == 1:
             return None
         first = torch.arange(0, self.totals.numel(), self.width, device=parents.device)
@@ -389,7 +390,7 @@ class Frontier:
 
 
 def _check_norms(norms: Float[Tensor, "R"]) -> Float[Tensor, "R"]:
-    """The sums; 0 where nothing is possible, so that nothing is gained, and an error for NaN."""
+    """The sums, with 0 for rows without a possible token; raises an error for NaN."""
     if math.isfinite(float(norms.sum())):
         return norms
     norms = norms.masked_fill(norms == -torch.inf, 0.0)

@@ -1,4 +1,4 @@
-"""Beams that run side by side in one sentence: groups of paths of equal size."""
+"""Groups of equal size within the beam of a sentence."""
 
 import torch
 from jaxtyping import Int
@@ -15,9 +15,9 @@ __all__ = ["finish_groups", "group_continuations"]
 def group_continuations(
     frontier: Frontier, choices: Choices, groups: int, size: int, *, strength: float = 0.0
 ) -> Continuations:
-    """The `size` best ways to go on within each group; all groups start from the same empty path.
+    """The `size` best continuations of each group; all groups start from the same empty path.
 
-    A token costs a group `strength` for each time that the groups before it have just written it.
+    A token is penalized by `strength` for each time that earlier groups wrote it at this step.
     """
     gains, tokens = candidates(frontier, choices, groups * size)  # (B, K, C)
     tokens = tokens.masked_fill(frontier.finished[:, :, None], -1)
@@ -40,13 +40,13 @@ def group_continuations(
 
 
 def _count_matches(tokens: Int[Tensor, "B K C"], taken: Int[Tensor, "B N"]) -> Int[Tensor, "B K C"]:
-    """How often each token is among those taken; that of a finished path, −1, never is."""
+    """How often each token is among those taken; the −1 of finished paths never is."""
     same = (tokens[:, :, :, None] == taken[:, None, None]) & (tokens >= 0)[:, :, :, None]
     return same.sum(dim=3)
 
 
 def finish_groups(moved: Frontier, ranking: OutputRanking, groups: int, count: int) -> Frontier:
-    """Sentences leave in which no group's `count` best can be overtaken by others of the group."""
+    """Finish sentences in which no group's `count` best can be overtaken."""
     if not moved.may_finish:
         return moved
     ranks, bounds = path_ranks(moved, ranking), upper_bounds(moved, ranking)

@@ -1,7 +1,7 @@
-"""Searches over the steps of a source: what searches for a CTC decoder's labellings share (S1.1).
+"""Base of searches over source steps, for CTC decoders (S1.1).
 
-They go through the encoder's steps rather than through the symbols of the output, so they need a
-decoder that sums alignments. An output's score is its own, over all its alignments.
+They advance over the encoder's steps rather than over output symbols, so they need a CTC decoder.
+The score of an output is summed over all its alignments.
 """
 
 from abc import abstractmethod
@@ -29,7 +29,7 @@ Labelling = tuple[int, ...]
 
 @dataclass(frozen=True)
 class LabellingSearchState:
-    """Before the only step of a search over a source's steps, or after it."""
+    """The state before or after the only step of the search."""
 
     state: CTCState
     limits: Limits
@@ -42,24 +42,25 @@ class LabellingSearchState:
 
     @property
     def open_sentences(self) -> list[int]:
-        """All sentences, until all are done."""
+        """All sentences, until the search is done."""
         return [] if self.done else list(range(len(self.limits.longest)))
 
 
 class LabellingSearch(Search):
-    """Finds labellings step by step of the source, then scores each over all its alignments."""
+    """Finds labellings step by step of the source, then scores each by the decoder."""
 
     can_join: ClassVar[bool] = False
 
     @abstractmethod
     def labellings(self, frames: Float[np.ndarray, "S V"], longest: int) -> Sequence[Labelling]:
-        """Labellings of one source, whose steps have these log-probabilities, with at most so many
-        symbols, `<end>` included where there is room for it."""
+        """The labellings of one source with these log-probabilities, of at most so many symbols,
+        including `<end>` if it fits.
+        """
 
     @property
     @abstractmethod
     def count(self) -> int:
-        """Outputs of a sentence that are told."""
+        """The number of outputs per sentence."""
 
     def begin(self, state: Any, limits: Limits) -> LabellingSearchState:
         if not isinstance(state, CTCState):
@@ -76,7 +77,7 @@ class LabellingSearch(Search):
         return LabellingSearchState(state, limits)
 
     def advance(self, decoder: Decoder[Any], found: LabellingSearchState, /) -> Any:
-        """The labellings of all sentences, and their scores."""
+        """Find and score the labellings of all sentences."""
         (symbols, mask), limits = found.state.shared, found.limits
         closed = sorted({*limits.forbidden, limits.start, limits.end} - {EMPTY})
         frames = symbols.index_fill(2, torch.tensor(closed, device=symbols.device), -torch.inf)
@@ -99,7 +100,7 @@ class LabellingSearch(Search):
 def _score(
     decoder: Decoder[Any], found: LabellingSearchState, candidates: list[list[Labelling]]
 ) -> list[list[Hypothesis]]:
-    """Each labelling read by the decoder; one that leaves no room for `<end>` stays unfinished."""
+    """Score each labelling by the decoder; one without room for `<end>` stays unfinished."""
     limits, paths = found.limits, max(map(len, candidates))
     longest = 1 + max(len(labels) for each in candidates for labels in each)
     inputs = limits.longest.new_full((len(candidates) * paths, longest), EMPTY)
@@ -151,7 +152,7 @@ def _alternatives(logs: Float[Tensor, "T V"], limits: Limits) -> tuple[Alternati
 
 
 def symbol_changes(path: Int[np.ndarray, "S"]) -> Labelling:
-    """The labelling of a path: repeats merged, blanks dropped."""
+    """Collapse a path to its labelling: merge repeats, drop blanks."""
     first = np.ones(len(path), dtype=bool)
     first[1:] = path[1:] != path[:-1]
     return tuple(path[first & (path != EMPTY)].tolist())

@@ -1,4 +1,4 @@
-"""The searches as the manual lists them."""
+"""The rows of the manual's table of searches."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -9,7 +9,7 @@ __all__ = ["SearchRow", "search_rows"]
 
 
 class SearchRow(NamedTuple):
-    """An option of a search; for a search without options, one row with nothing in it."""
+    """An option of a search; a search without options has one empty row."""
 
     kind: str
     name: str  # in requests and configurations

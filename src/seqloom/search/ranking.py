@@ -1,4 +1,4 @@
-"""How outputs are compared, and the best that an unfinished path may still become (S7.5)."""
+"""Rankings of outputs, and upper bounds for unfinished paths (S7.5)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -15,20 +15,20 @@ from seqloom.errors import ConfigError
 
 __all__ = ["PER_TOKEN", "PLAIN", "OutputRanking", "Ranking", "coverage_penalty"]
 
-MAX_POWER = 4.0  # power of a length that single precision can hold
-MIN_ATTENTION = 1e-9  # attention that a source position counts with if it has had none
+MAX_POWER = 4.0  # greatest power of a length in single precision
+MIN_ATTENTION = 1e-9  # attention assumed for source positions that had none
 
 
 class OutputRanking(ABC):
-    """What outputs are compared by.
+    """Base class of rankings.
 
-    A ranking is a frozen dataclass, registered in RANKINGS under the name that users choose it by;
+    A ranking is a frozen dataclass, registered in RANKINGS under its name for users;
     fields made by `option` are its options.
     """
 
     @property
     def is_plain(self) -> bool:
-        """Whether outputs are compared by log-probability alone, which only falls as they grow."""
+        """Whether the rank is the log-probability alone, which only falls as outputs grow."""
         return False
 
     @property
@@ -38,7 +38,7 @@ class OutputRanking(ABC):
 
     @property
     def length_power(self) -> float:
-        """The power of their length that scores are divided by, which other runtimes know too."""
+        """The power of the length by which scores are divided, as other runtimes support it."""
         return 0.0
 
     @abstractmethod
@@ -57,10 +57,10 @@ class OutputRanking(ABC):
         shortest: Int[Tensor, "*paths"],
         longest: Int[Tensor, "*paths"],
     ) -> Float[Tensor, "*paths"]:
-        """A rank that no output exceeds that begins with a path of this log-probability.
+        """An upper bound on the rank of outputs that begin with a path of this log-probability.
 
-        It has at least `shortest` tokens and at most `longest`. Searches stop by this bound (Huang
-        et al. 2017, When to Finish?), so it must hold.
+        Outputs have `shortest` to `longest` tokens. Searches stop by this bound (Huang et al. 2017,
+        When to Finish?), so it must hold.
         """
 
 
@@ -69,11 +69,11 @@ class OutputRanking(ABC):
 class Ranking(OutputRanking):
     """(log-probability + reward · n) / (n^power · ((5 + n) / 6)^gnmt) + coverage · c.
 
-    n counts the tokens, `<end>` included; c = Σ_s log min(Σ_t a_ts, 1) is 0 where every source
-    position has had a full share of attention, and less where one was passed over. Each of the
-    four is off at 0, and without any of them outputs are compared by their log-probability. Wu et
-    al. 2016, Google's Neural Machine Translation System (gnmt, coverage); Murray and Chiang 2018,
-    Correcting Length Bias in Neural Machine Translation (reward).
+    n is the number of tokens, including `<end>`; c = Σ_s log min(Σ_t a_ts, 1) is 0 if every source
+    position received full attention, otherwise negative. Each term is off at 0; without any of them
+    the rank is the log-probability. Wu et al. 2016, Google's Neural Machine Translation System
+    (gnmt, coverage); Murray and Chiang 2018, Correcting Length Bias in Neural Machine Translation
+    (reward).
     """
 
     power: float = option(0.0, "divide the score by length to this power", ge=0, le=MAX_POWER)
@@ -96,7 +96,7 @@ class Ranking(OutputRanking):
 
     @staticmethod
     def from_config(options: SearchConfig) -> OutputRanking:
-        """The ranking that a run's options name."""
+        """The ranking configured in a run."""
         if options.ranking == AUTO:
             return Ranking(
                 options.length_power, options.length_gnmt, options.length_reward, options.coverage
@@ -143,8 +143,9 @@ class Ranking(OutputRanking):
         shortest: Int[Tensor, "*paths"],
         longest: Int[Tensor, "*paths"],
     ) -> Float[Tensor, "*paths"]:
-        """Probabilities only fall, attention may yet cover everything, and a length divides a
-        negative sum most when it is greatest."""
+        """Log-probabilities only fall, coverage may still become complete, and the greatest length
+        divides a negative sum most.
+        """
         most = totals
         if self.reward:
             lengths = longest if self.reward > 0 else shortest
@@ -169,9 +170,9 @@ PER_TOKEN = Ranking(power=1.0)
 def coverage_penalty(
     attended: Float[Tensor, "B K S"], sources: Int[Tensor, "B"]
 ) -> Float[Tensor, "B K"]:
-    """c of each path, from the attention that each source position has had in all its steps.
+    """c of each path, from the attention summed over steps.
 
-    `sources` counts the real positions of each sentence; those after them are padding.
+    `sources` is the number of real positions of each sentence.
     """
     real = torch.arange(attended.shape[2], device=sources.device) < sources[:, None]  # (B, S)
     shares = attended.clamp(MIN_ATTENTION, 1.0).log()

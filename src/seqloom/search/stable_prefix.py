@@ -1,4 +1,4 @@
-"""What is certain of an output while it is still looked for: where all its paths agree."""
+"""The stable prefix of an output during search: the tokens that all paths share."""
 
 from typing import NamedTuple
 
@@ -10,17 +10,17 @@ __all__ = ["StableToken", "stable_tokens"]
 
 
 class StableToken(NamedTuple):
-    """A token that no path of a sentence is without, and its log-probability."""
+    """A token shared by all paths of a sentence, and its log-probability."""
 
     token: int
     score: float
 
 
 def stable_tokens(frontier: Frontier, place: int, known: int) -> list[StableToken]:
-    """The tokens that all possible paths of a sentence share, after the first `known` of them.
+    """The tokens after the first `known` that all possible paths of a sentence share.
 
-    A path that has finished counts as the others do, and `<end>` is not among the tokens. What is
-    told once is never taken back: every output continues some path.
+    Finished paths count too; `<end>` is not included. The prefix never shrinks, since every output
+    continues some path.
     """
     possible = (frontier.totals[place] > -torch.inf).nonzero().squeeze(1)
     rows = possible + place * frontier.width

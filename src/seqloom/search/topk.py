@@ -1,4 +1,4 @@
-"""The largest of many values, and their logarithmic sum, without a copy of them all."""
+"""Top-k, maximum and log-sum-exp of large tensors without a copy."""
 
 import torch
 from jaxtyping import Float, Int
@@ -7,19 +7,20 @@ from torch.nn import functional
 
 __all__ = ["SMALL_ROW", "log_sum_exp", "row_max", "stable_topk"]
 
-BLOCK = 64  # values whose maximum is looked at first
-SMALL_ROW = 1_024  # values of a row that are not worth cutting into blocks
-LARGE_TABLE = 2**15  # values of all rows that are
-CHUNK = 2**18  # values whose exponentials are held at a time
-MIN_SUM = 1e-20  # sum of exponentials of which none that counts is too small for single precision
+BLOCK = 64  # block size
+SMALL_ROW = 1_024  # row size below which blocks do not pay
+LARGE_TABLE = 2**15  # number of values above which they do
+CHUNK = 2**18  # exponentials held at a time
+MIN_SUM = 1e-20  # sum of exponentials below which single precision is too coarse
 
 
 def stable_topk(
     values: Float[Tensor, "R V"], count: int
 ) -> tuple[Float[Tensor, "R C"], Int[Tensor, "R C"]]:
-    """The `count` largest of each row, or all, in order, and where they are; ties by lower index.
+    """The `count` largest values of each row in order, with their indices; ties go to the lower
+    index.
 
-    Only among the values of −∞ in a long row the order is any: no token of theirs is written.
+    The order of −∞ values in a long row is arbitrary.
     """
     count = min(count, values.shape[1])
     best, where = _top(values, min(count + 1, values.shape[1]))
@@ -36,7 +37,7 @@ def stable_topk(
 
 
 def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """As torch.topk; of many values only the blocks with the largest maxima are sorted."""
+    """torch.topk, restricted to the blocks with the largest maxima."""
     width = values.shape[1]
     if width <= max(SMALL_ROW, 2 * count * BLOCK):
         best, where = values.topk(count, dim=1)
@@ -55,7 +56,7 @@ def _top(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 def row_max(
     values: Float[Tensor, "R V"],
 ) -> tuple[Float[Tensor, "R"], Int[Tensor, "R"]]:
-    """The largest of each row, and where it is; the first among equals."""
+    """The maximum of each row, and its first index."""
     width = values.shape[1]
     if width <= SMALL_ROW or values.numel() <= LARGE_TABLE:
         best, where = values.max(dim=1)
@@ -63,7 +64,7 @@ def row_max(
     last = width - BLOCK
     tops = values[:, : width // BLOCK * BLOCK].unflatten(1, (-1, BLOCK)).amax(dim=2)
     tops = torch.cat([tops, values[:, last:].amax(dim=1, keepdim=True)], dim=1)
-    first = (tops.max(dim=1).indices * BLOCK).clamp(max=last)[:, None]  # of the best block
+    first = (tops.max(dim=1).indices * BLOCK).clamp(max=last)[:, None]  # index of the best block
     places = first + torch.arange(BLOCK, device=values.device)
     best, inside = values.gather(1, places).max(dim=1)
     return best, first[:, 0] + inside

@@ -1,4 +1,4 @@
-"""Everything a search looked at, as a tree: what it kept, what it dropped, what won (S9)."""
+"""Search trees: the paths that a search kept, pruned and returned (S9)."""
 
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
@@ -15,9 +15,9 @@ Fate = Literal["kept", "pruned", "finished", "winner"]
 
 @dataclass(frozen=True)
 class SearchNode:
-    """A token that a path of a sentence went on by, or could have."""
+    """A node of the tree: a token by which a path continued, or could have."""
 
-    number: int  # its place in the sentence's tree
+    number: int  # its index in the sentence's tree
     parent: int | None  # None at the root, whose token is `<start>`
     token: int
     log_probability: float
@@ -26,13 +26,13 @@ class SearchNode:
 
 
 class TreePosition(NamedTuple):
-    """A path's last node, in the tree of its sentence."""
+    """A path's last node in the tree of its sentence."""
 
     tree: list[SearchNode]
     node: SearchNode
 
     def add(self, token: int, score: float, fate: Fate) -> "TreePosition":
-        """A child of the node."""
+        """Add a child of the node."""
         total = self.node.total + score
         node = SearchNode(len(self.tree), self.node.number, token, score, total, fate)
         self.tree.append(node)
@@ -40,9 +40,9 @@ class TreePosition(NamedTuple):
 
 
 def search_trees(frontier: Frontier, outputs: list[list[Hypothesis]]) -> list[list[SearchNode]]:
-    """For each sentence all nodes, parents before children, once the search is done.
+    """The nodes of each sentence's tree, parents before children, once the search is done.
 
-    Pruned branches are known as far as the steps noted them (`Limits.noted`); the winner is the
+    Pruned branches are included as far as the steps noted them (`Limits.noted`); the winner is the
     last node of the first output.
     """
     end = frontier.limits.end
@@ -74,7 +74,7 @@ def _steps_in_order(step: SearchStep | None) -> list[SearchStep]:
 def _children(
     step: SearchStep, read: list[TreePosition | None], end: int
 ) -> list[TreePosition | None]:
-    """Where each path stands after the step; what it dropped is added to the trees."""
+    """Add the nodes of a step and its pruned branches; return each path's position."""
     tokens, scores = step.tokens.tolist(), step.scores.tolist()
     parents = range(len(tokens)) if step.parents is None else step.parents.tolist()
     places: list[TreePosition | None] = []
@@ -98,7 +98,7 @@ def _children(
 
 
 def _mark_winner(tree: list[SearchNode], tokens: tuple[int, ...]) -> None:
-    """Mark the node by which these tokens were written."""
+    """Mark the node at the end of these tokens."""
     paths: list[tuple[int, ...]] = []
     for node in tree:
         paths.append(() if node.parent is None else (*paths[node.parent], node.token))

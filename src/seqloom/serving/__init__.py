@@ -1,4 +1,4 @@
-"""A finished model behind HTTP: the API, its limits, the playground, and a client.
+"""Serve a trained model over HTTP: the API, its limits, the playground, and a client.
 
 Only the client is imported from here; the rest needs the extra `serve` and is imported from its
 modules by the command.

@@ -1,4 +1,4 @@
-"""A small client of a served model, with nothing but the standard library."""
+"""A small client of a served model, with the standard library alone."""
 
 import base64
 import http.client
@@ -43,7 +43,7 @@ class Client:
         secure = parts.scheme == "https"
         kind = http.client.HTTPSConnection if secure else http.client.HTTPConnection
         self._connection = kind(parts.hostname, parts.port, timeout=timeout)
-        self._response: http.client.HTTPResponse | None = None  # perhaps not read to its end
+        self._response: http.client.HTTPResponse | None = None  # possibly not read to its end
         self._headers = {"Content-Type": "application/json"}
         token = token or unquote(parts.password or parts.username or "")
         if token:
@@ -56,16 +56,18 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """End the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def models(self) -> list[dict[str, Any]]:
-        """The served models, with what they read and write."""
+        """The served models, with their source and target."""
         found: list[dict[str, Any]] = self._json("GET", "/v1/models")["models"]
         return found
 
     def predict(self, inputs: Sequence[ClientInput] | str, **options: Any) -> "list[Output]":
-        """An output for each input, or for one text; options are the other names of a request."""
+        """An output for each input, or for a single one; options are the other fields of a
+        request.
+        """
         from seqloom.prediction import Output
 
         inputs = [inputs] if isinstance(inputs, str) else inputs
@@ -75,7 +77,7 @@ class Client:
         return [Output.from_dict(each) for each in answer["outputs"]]
 
     def stream(self, given: ClientInput, **options: Any) -> Iterator[str]:
-        """The output for one input as far as it is certain, longer and longer, at last whole."""
+        """Yield the output for one input as it grows, the whole output last."""
         response = self._request(
             "POST", "/v1/stream", {"inputs": [_encode_input(given)], **options}
         )
@@ -89,7 +91,7 @@ class Client:
     def score(
         self, pairs: Sequence[tuple[ClientInput, str]], **options: Any
     ) -> "list[ScoredOutput]":
-        """For each pair the log-probability of the output, and that of each of its tokens."""
+        """The log-probability of each pair's output, and of each of its tokens."""
         from seqloom.prediction import ScoredOutput
 
         body = {"pairs": [[_encode_input(given), output] for given, output in pairs], **options}
@@ -97,8 +99,9 @@ class Client:
         return [ScoredOutput.from_dict(each) for each in found]
 
     def look(self, given: ClientInput, **options: Any) -> dict[str, Any]:
-        """How the output for one input came about, as plain values; options are the other names of
-        a request to /v1/look, such as `show` and `layer`."""
+        """Explain the output for one input, as plain values; options are the other fields of a
+        request to /v1/look, such as `show` and `layer`.
+        """
         body = {"input": _encode_input(given), **options}
         found: dict[str, Any] = self._json("POST", "/v1/look", body)["look"]
         return found
@@ -116,7 +119,7 @@ class Client:
     def _request(
         self, method: str, path: str, body: Mapping[str, Any] | None = None
     ) -> http.client.HTTPResponse:
-        """The answer, or its error; an idle connection that was closed is opened again once."""
+        """Send a request; raise its error. A closed idle connection is reopened once."""
         data = None if body is None else json.dumps(body)
         with self._connection_errors():
             try:
@@ -130,14 +133,14 @@ class Client:
 
     def _send(self, method: str, path: str, data: str | None) -> http.client.HTTPResponse:
         if self._response is not None and not self._response.isclosed():
-            self._connection.close()  # what was not read would be taken for the answer
+            self._connection.close()  # an unread response would be taken for the next one
         self._connection.request(method, self._path + path, data, self._headers)
         self._response = self._connection.getresponse()
         return self._response
 
     @contextmanager
     def _connection_errors(self) -> Iterator[None]:
-        """RunError where no whole answer comes; the connection is then closed."""
+        """Raise RunError for an incomplete response, and close the connection."""
         try:
             yield
         except (OSError, http.client.HTTPException):
@@ -146,7 +149,7 @@ class Client:
 
 
 def _parse_stream(lines: Iterable[bytes]) -> Iterator[str]:
-    """The texts of a stream's events; the error that is one of them is raised."""
+    """Yield the texts of a stream's events; raise its error event."""
     kind = ""
     for line in lines:
         name, _, value = line.decode().rstrip("\n").partition(": ")
@@ -167,7 +170,7 @@ def _are_turns(given: ClientInput) -> bool:
 
 
 def _is_row(given: ClientInput) -> bool:
-    """Whether an object has a value for each column, rather than a list of them."""
+    """Whether an object has a single value for each column."""
     return isinstance(given, Mapping) and all(isinstance(each, str) for each in given.values())
 
 
@@ -198,7 +201,7 @@ def _error(status: int, content: bytes) -> SeqloomError:
 
 
 def _rebuild_error(unknown: type[SeqloomError], body: Mapping[str, Any]) -> SeqloomError:
-    """The error that the server answered with; of a kind that is not known here, by its status."""
+    """Rebuild the server's error; an unknown kind is mapped by its status."""
     kind = error_classes().get(str(body.get("code")), unknown)
     problem = str(body.get("problem", body.get("error", "the server answered with an error")))
     return kind(problem, place=str(body.get("place", "")), remedy=str(body.get("remedy", "")))

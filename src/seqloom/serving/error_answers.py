@@ -1,4 +1,4 @@
-"""Every error as an answer with problem details (RFC 9457)."""
+"""Error responses with problem details (RFC 9457)."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ MALFORMED = "the body is not JSON that can be read"
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Answer every error as problem details."""
+    """Register handlers that answer every error with problem details."""
 
     async def handle(request: Request, error: Exception) -> Response:
         return answer_error(request, error)
@@ -36,7 +36,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 def answer_error(request: Request, error: Exception) -> Response:
-    """The answer to a request that failed by this error."""
+    """The response to a request that failed with this error."""
     told, headers = _public_error(request, error), dict[str, str]()
     if isinstance(error, HTTPException) and error.headers:
         headers |= error.headers
@@ -47,7 +47,7 @@ def answer_error(request: Request, error: Exception) -> Response:
 
 
 def _public_error(request: Request, error: Exception) -> SeqloomError:
-    """The error as it is told; what may hold text of the request is not."""
+    """The error as reported to clients, without text of the request."""
     match error:
         case SeqloomError():
             return error
@@ -63,7 +63,7 @@ def _public_error(request: Request, error: Exception) -> SeqloomError:
 
 
 def _first_fault(faults: Sequence[Any]) -> SeqloomError:
-    """The first thing that is wrong, without what was sent."""
+    """The first validation error, without the submitted value."""
     if not faults:
         return ConfigError("the request is not as it should be")
     first = faults[0]
@@ -74,12 +74,12 @@ def _first_fault(faults: Sequence[Any]) -> SeqloomError:
 
 
 def server_fault() -> SeqloomError:
-    """What is told of an error of the model or of this server."""
+    """The public form of an internal error."""
     return SeqloomError(FAULT)
 
 
 def log_fault(request: Request, error: Exception) -> None:
-    """Where it happened, but not what it says, which may hold text of the request."""
+    """Log the location of an error without its message, which may hold text of the request."""
     trace, place = error.__traceback__, ""
     while trace is not None:
         place = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}"
@@ -88,5 +88,5 @@ def log_fault(request: Request, error: Exception) -> None:
 
 
 def _safe(text: str) -> str:
-    """Text that can be sent: names in a request may hold what is not Unicode."""
+    """Text in valid Unicode; names in a request may be invalid."""
     return text.encode("utf-8", "replace").decode()

@@ -1,4 +1,4 @@
-"""What models read, as it comes in a request: texts, turns, files, tables, all of bounded size."""
+"""Inputs of requests: texts, turns, files, tables, all of bounded size."""
 
 import base64
 import binascii
@@ -39,11 +39,11 @@ __all__ = [
     "uploads",
 ]
 
-OBJECTS = {"series": "series", "base64": "file"}  # by the name that they have
-MAX_LABELS = 500  # labels that are listed
+OBJECTS = {"series": "series", "base64": "file"}  # by the field that marks them
+MAX_LABELS = 500  # labels listed
 
 
-CHUNK = 8  # inputs that are worked on at once where they are not decoded
+CHUNK = 8  # inputs processed at once unless they are decoded
 Item = TypeVar("Item")
 
 
@@ -124,7 +124,7 @@ Input = Annotated[
 
 
 def check_kinds(name: str, model: Predictor) -> None:
-    """ConfigError where a model reads what cannot be sent."""
+    """Raise ConfigError if a model's inputs cannot be sent over HTTP."""
     kind, source = model.source.config.kind, model.source
     if source.reads_files and not (source.takes_uploads or source.takes_lists):
         raise ConfigError(
@@ -140,7 +140,7 @@ def reads_files(model: Predictor) -> bool:
 
 
 def check_input(given: Input, limits: ServingConfig) -> None:
-    """LimitError where it is larger than this server takes."""
+    """Raise LimitError if an input exceeds this server's limits."""
     sizes: tuple[tuple[str, int, int], ...] = ()
     if isinstance(given, list) and not all(isinstance(each, str) for each in given):
         size = sum(len(each) if isinstance(each, list) else 1 for each in given)
@@ -166,7 +166,7 @@ def uploads(
     limits: ServingConfig,
     options: OutputOptions = NO_OPTIONS,
 ) -> list[EncodedInput]:
-    """Files as the model reads them; the first that cannot be read is an error."""
+    """Decode and encode files; raises the error of the first invalid one."""
     found: list[EncodedInput] = []
     reader = model.reader_for(options)
     for number, given in enumerate(inputs):
@@ -185,8 +185,9 @@ def _row(field: Column, content: bytes, limits: ServingConfig) -> Any:
 
 
 def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:
-    """Inputs that are texts, objects with the columns' names or, where the model reads them, turns
-    and columns; the first other is an error."""
+    """Inputs as texts, objects by column or, if the model reads them, turns and columns; raises the
+    error of the first invalid one.
+    """
     found = []
     for number, given in enumerate(inputs, start=1):
         try:
@@ -197,7 +198,7 @@ def texts(model: Predictor, inputs: Sequence[Any]) -> list[str]:
 
 
 def _cell(given: Any, model: Predictor) -> str:
-    """The source cell of an input; files of the server are never read."""
+    """The source cell of an input; file names are never resolved on the server."""
     config = model.config.data
     listed = isinstance(given, list) and (config.turns or config.columns or config.arrays)
     if not listed and not isinstance(given, str | dict):
@@ -209,9 +210,9 @@ def _cell(given: Any, model: Predictor) -> str:
 
 
 def tables(model: "Forecaster", inputs: Sequence[Any]) -> list[tuple[SeriesTable, int | None]]:
-    """Series as tables with the run's columns, and the steps that are wanted of each.
+    """Series as tables with the run's columns, and the number of steps to forecast from each.
 
-    The first that cannot be read is an error.
+    Raises the error of the first invalid one.
     """
     data = model.config.data.model_copy(update={"header": "yes"})
     named = replace(model, config=model.config.model_copy(update={"data": data}))
@@ -230,8 +231,7 @@ def tables(model: "Forecaster", inputs: Sequence[Any]) -> list[tuple[SeriesTable
 
 
 def describe_model(model: Predictor) -> dict[str, Any]:
-    """What a model reads and writes, how it searches unless told otherwise, and what a visitor
-    should know of it."""
+    """Describe a model: its source and target, its default search, and its introduction."""
     from seqloom.tasks import introduce
 
     config = model.config
@@ -251,7 +251,7 @@ def describe_model(model: Predictor) -> dict[str, Any]:
 
 
 def _field(field: Column) -> dict[str, Any]:
-    """What a client needs to know of a field: its kind, sizes, and the names in it."""
+    """A field's facts for clients: its kind, sizes and names."""
     facts = {"kind": field.config.kind, **field.facts()}
     if not 0 < len(facts.get("labels", ())) <= MAX_LABELS:
         facts.pop("labels", None)
@@ -259,12 +259,12 @@ def _field(field: Column) -> dict[str, Any]:
 
 
 def chunk(items: Sequence[Item], first: int) -> list[Item]:
-    """Those from a number on that are worked on at once."""
+    """The items processed at once, from an index on."""
     return list(items[first : first + CHUNK])
 
 
 def renumber(encoded: Sequence[EncodedInput], first: int) -> list[EncodedInput]:
-    """Those from a number on that are worked on at once, as if there were no others."""
+    """The inputs processed at once from an index on, renumbered from 0."""
     return [
         each._replace(number=each.number - first)
         for each in encoded
@@ -273,6 +273,6 @@ def renumber(encoded: Sequence[EncodedInput], first: int) -> list[EncodedInput]:
 
 
 def group_chunk(group: InputGroup, first: int) -> InputGroup:
-    """The same of a group of inputs."""
+    """A chunk of an input group, renumbered."""
     lines = range(min(CHUNK, len(group.lines) - first))
     return InputGroup(lines, renumber(group.encoded, first), None, chunk(group.cells, first))

@@ -1,4 +1,4 @@
-"""What can be seen of an output over HTTP: the values that `seqloom look` shows."""
+"""Explanations over HTTP: the values of `seqloom look`."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -23,12 +23,12 @@ from seqloom.tasks import held_out_traces, own_output
 
 __all__ = ["Looks"]
 
-HELD_OUT = 100  # rows that are searched for what drives a cell, ...
-KEPT_STATES = 8  # units whose states for these rows are kept
+HELD_OUT = 100  # validation rows searched for activations of a cell, ...
+KEPT_STATES = 8  # units whose states for these rows are cached
 
 
 def _attention(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> dict[str, Any]:
-    """One layer of one kind of attention, and which there are."""
+    """The attention of one layer, and the available layers."""
     found = attention_of(model, explained)
     layer = found.select_layer(wanted.of or (found.kinds or ("cross",))[0], wanted.layer)
     weights = layer.pool(wanted.head, maximum=wanted.pool == "max")
@@ -43,7 +43,7 @@ def _attention(model: Predictor, explained: ExplainedOutput, wanted: LookRequest
 
 
 def _choices(found: Attentions) -> list[dict[str, Any]]:
-    """Every kind of attention with its layers, each with the number of its heads."""
+    """Every kind of attention with its layers and their numbers of heads."""
     return [
         {
             "of": kind,
@@ -59,7 +59,7 @@ def _choices(found: Attentions) -> list[dict[str, Any]]:
 def _attribution(
     model: Predictor, explained: ExplainedOutput, wanted: LookRequest
 ) -> dict[str, Any]:
-    """What each part of the source, and of the output before it, did for each output."""
+    """Attribution of each output to the source and to the preceding output."""
     return {
         "method": wanted.method,
         "quantity": explained.quantity,
@@ -71,14 +71,14 @@ def _attribution(
 
 
 def _part(switch: Switch) -> HeadSwitch | GateSwitch:
-    """The part that is meant."""
+    """The head or gate of a switch."""
     if switch.head is not None:
         return HeadSwitch(switch.of or "cross", switch.layer, switch.head)
     return GateSwitch(switch.at, switch.gate, switch.cell)
 
 
 def _switch(model: Predictor, wanted: LookRequest) -> Predictor:
-    """The model without the parts that are off."""
+    """The model with the switched parts ablated."""
     if not wanted.off:
         return model
     network = switch_off(model.network, [_part(each) for each in wanted.off])
@@ -88,8 +88,9 @@ def _switch(model: Predictor, wanted: LookRequest) -> Predictor:
 
 
 def _steps(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> dict[str, Any]:
-    """Each step: what was read and written, the likeliest tokens, the state of one recurrent unit,
-    and what each layer of blocks would say; with parts switched off, also what then follows."""
+    """Each step: inputs and outputs, the most probable tokens, the state of one recurrent unit, and
+    predictions of intermediate layers; with ablated parts, also the changed outputs.
+    """
     changed = _switch(model, wanted)
     units = trace_output(changed.network, explained).unit_traces
     places = [str(each.location) for each in units]
@@ -119,8 +120,9 @@ def _steps(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) ->
 
 
 def _net(model: Predictor, explained: ExplainedOutput, wanted: LookRequest) -> dict[str, Any]:
-    """The network unrolled over the input and its output, and as a whole, as `look --show net`
-    draws them: where each box and arrow is, and the same in words."""
+    """The network, unrolled over the input and its output and rolled, as drawn by `look --show
+    net`: positions of boxes and arrows, and a description in words.
+    """
     network = _switch(model, wanted).network
     trace = trace_output(network, explained)
     unrolled = unroll_graph(
@@ -147,7 +149,7 @@ LOOKS: dict[str, Callable[[Predictor, ExplainedOutput, LookRequest], dict[str, A
 
 
 class Looks:
-    """What requests look at; the states of held-out rows are kept for the next request."""
+    """Explanations for requests, with cached states of validation rows."""
 
     def __init__(self) -> None:
         self._states: dict[tuple[str, str], UnitStates] = {}
@@ -159,7 +161,7 @@ class Looks:
         explain: Callable[[], ExplainedOutput],
         wanted: LookRequest,
     ) -> dict[str, Any]:
-        """What a request is to show of a model of this name."""
+        """The requested explanation for a model of this name."""
         if wanted.show != "unit":
             return LOOKS[wanted.show](model, explain(), wanted)
         key = name, wanted.at or "encoder layer 1 forward"

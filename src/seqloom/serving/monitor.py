@@ -19,11 +19,11 @@ from seqloom.serving.metrics import Metrics
 __all__ = ["Monitored", "monitor_application"]
 
 KEY = "x-seqloom-key"
-LARGE = 1_000  # bytes of an answer that is compressed
+LARGE = 1_000  # bytes from which on a response is compressed
 
 
 class Insight(Protocol):
-    """What a step makes of one held-out input."""
+    """The view of a validation input at a step."""
 
     @property
     def pictures(self) -> tuple[str, ...]:
@@ -36,10 +36,10 @@ class Insight(Protocol):
 
 
 class Monitored(Protocol):
-    """A run that is looked at while it is trained."""
+    """A run that is monitored while it trains."""
 
     def state(self) -> dict[str, Any]:
-        """What is trained, and the steps that are saved."""
+        """The configuration, and the saved steps."""
         ...
 
     def events(self, generation: int, after: int) -> dict[str, Any]:
@@ -47,11 +47,11 @@ class Monitored(Protocol):
         ...
 
     def insight(self, step: int) -> Insight | None:
-        """What a saved step does; None where it is not saved."""
+        """The view of a saved step; None if it is not saved."""
         ...
 
     def request(self, action: str) -> None:
-        """Ask whoever trains the run to save or to stop."""
+        """Request the training process to save or to stop."""
         ...
 
 
@@ -62,7 +62,7 @@ class ActionRequest(BaseModel):
 
 
 def monitor_application(run: Monitored, key: str, limits: ServingConfig) -> Guard:
-    """The page of a run; only who knows the key may save or stop, and others look."""
+    """The monitoring page of a run; only clients with the key may save or stop."""
     app = FastAPI(title="Seqloom", docs_url=None, redoc_url=None, openapi_url=None)
     page = page_files()
 

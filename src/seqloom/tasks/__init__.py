@@ -1,4 +1,4 @@
-"""One module for each kind of target: how it is prepared, validated, measured, explained, shown."""
+"""One module per kind of target: preparation, validation, metrics, explanations, reports."""
 
 from seqloom.tasks.blanks import BLANKS
 from seqloom.tasks.evaluation import Evaluation, EvaluationResult

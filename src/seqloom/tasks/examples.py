@@ -1,4 +1,4 @@
-"""Held-out rows as inputs to try, in the form in which a request holds them."""
+"""Validation rows as example inputs, in the form of requests."""
 
 import base64
 from collections.abc import Iterator, Sequence
@@ -28,31 +28,31 @@ __all__ = [
 ]
 
 EXAMPLES = 3
-LONGEST_TEXT = 120  # characters, so that an example is read at a glance
+LONGEST_TEXT = 120  # characters
 LONGEST_SOUND = 60.0  # seconds
 MOST_BYTES = 100_000  # of a file
-MOST_FILES = 20  # that are looked at
-MOST_CELLS = 12_000  # of all windows
+MOST_FILES = 20  # files checked
+MOST_CELLS = 12_000  # over all windows
 
 
 Column = list[float | None]
 
 
 class ExampleInput(NamedTuple):
-    """An input to try, and the target of its row."""
+    """An example input, and the target of its row."""
 
-    input: Any  # as requests have it: a text, a list of turns, a file in base64, a table
+    input: Any  # as in a request: a text, a list of turns, a file in base64, a table
     reference: str = ""
 
 
 def name_field(field: Field) -> str:
-    """The kind of a column and, of text, what it is cut into: `text (words)`."""
+    """The kind of a column and the unit of a text: `text (words)`."""
     unit = field.facts().get("unit")
     return f"{field.config.kind} ({unit}s)" if unit else field.config.kind
 
 
 def source_examples(model: Predictor, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
-    """The sources of a few rows that can be sent as they were given."""
+    """The sources of a few rows that can be sent in their original form."""
     if model.source.items.pixels is not None:
         previews = [(source_preview(model.source, row), row.target) for row in held[:EXAMPLES]]
         return [
@@ -75,8 +75,9 @@ def source_examples(model: Predictor, held: Sequence[HeldOutRow]) -> list[Exampl
 
 
 def window_examples(model: Forecaster, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
-    """Windows from all over the held-out rows as tables, and what came after each. Their steps are
-    numbered, since times are not kept with them."""
+    """Evenly spaced validation windows as tables, and the steps after each. Steps are numbered,
+    since times are not stored.
+    """
     cells = model.shape.window * len(model.source.names)
     count = min(EXAMPLES, MOST_CELLS // cells)
     chosen = [held[place] for place in even_indices(len(held), count)]
@@ -84,8 +85,9 @@ def window_examples(model: Forecaster, held: Sequence[HeldOutRow]) -> list[Examp
 
 
 def _table(model: Forecaster, row: HeldOutRow) -> dict[str, Column]:
-    """The columns of a window. Those that are known ahead go on beyond its end, and begin with
-    steps that are not read."""
+    """The columns of a window. Columns known ahead extend beyond its end, and begin with steps that
+    are not read.
+    """
     values = model.source.unscale(np.asarray(row.source_values))
     columns: list[Column] = [[float(f"{each:.6g}") for each in column] for column in values.T]
     observed, ahead = model.columns.observation_width, 0
@@ -101,7 +103,7 @@ def _table(model: Forecaster, row: HeldOutRow) -> dict[str, Column]:
 
 
 def _uploads(model: Predictor, held: Sequence[HeldOutRow]) -> Iterator[ExampleInput]:
-    """The files of rows, as far as they are small, are still there and hold what was encoded."""
+    """The files of rows that are small and unchanged since encoding."""
     wanted = {row.place: row for row in held[:MOST_FILES] if row.place is not None}
     files = dict.fromkeys(place.file for place in wanted)
     try:
@@ -116,7 +118,7 @@ def _uploads(model: Predictor, held: Sequence[HeldOutRow]) -> Iterator[ExampleIn
 
 
 def _same_file(field: Any, name: str, row: HeldOutRow) -> bytes:
-    """The content of a file that the row was encoded from; empty where it is not what it was."""
+    """The content of a row's file; empty if it has changed since encoding."""
     path = Path(name)
     content = path.read_bytes() if path.stat().st_size <= MOST_BYTES else b""
     limits = UploadLimits(pixels=1, seconds=LONGEST_SOUND)
@@ -129,7 +131,9 @@ def _file_example(content: bytes, target: str) -> ExampleInput:
 
 
 def plain_rows(model: Predictor, held: Sequence[HeldOutRow]) -> list[HeldOutRow]:
-    """Rows with different sources of known words that are short and read back as they were."""
+    """Rows with distinct short sources without unknown symbols, which decode to the original
+    text.
+    """
     found = {
         row.source: row
         for row in held
@@ -142,7 +146,7 @@ def plain_rows(model: Predictor, held: Sequence[HeldOutRow]) -> list[HeldOutRow]
 
 
 def spread_by_length(rows: Sequence[HeldOutRow]) -> list[HeldOutRow]:
-    """Three of them, from short to long."""
+    """Three of the rows, from short to long."""
     ordered = sorted(rows, key=lambda row: len(row.source) or len(row.target))
     inner = ordered[len(ordered) // 4 :] if len(ordered) > EXAMPLES else ordered
     return [inner[place] for place in even_indices(len(inner), EXAMPLES)]

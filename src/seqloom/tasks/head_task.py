@@ -1,4 +1,4 @@
-"""What the targets share that a head gives without a search: labels, tags and numbers."""
+"""Common parts of the targets that a head predicts without a search: labels, tags and numbers."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -28,17 +28,19 @@ __all__ = ["ClassTask", "HeadTask"]
 
 AnyHeadPredictor = TypeVar("AnyHeadPredictor", bound=HeadPredictor)
 
-CALIBRATION_ROWS = 2_000  # held-out rows that a temperature is fitted on
+CALIBRATION_ROWS = 2_000  # validation rows for fitting the temperature
 
 
 class HeadTask(Task[AnyHeadPredictor]):
-    """A target that a head on the encoder gives."""
+    """A target predicted by a head on the encoder."""
 
     predictor_class: ClassVar[type[Any]] = HeadPredictor
-    plural: ClassVar[str]  # what a model gives, in words
+    plural: ClassVar[str]  # the model's outputs, in words
 
     def check_config(self, config: Config) -> None:
-        """ConfigError where a run cannot be trained as configured, or has a decoder for a head."""
+        """Raise ConfigError if a run cannot be trained as configured, or has a decoder in place of
+        a head.
+        """
         super().check_config(config)
         if config.model.decoder.kind not in HEADS:
             raise ConfigError(
@@ -56,7 +58,7 @@ class HeadTask(Task[AnyHeadPredictor]):
         *,
         run: RunDirectory | None = None,
     ) -> AnyHeadPredictor:
-        """The network with its fields, and the rows it learnt from where there is a run."""
+        """The network with its fields, and its training rows if it has a run."""
         known = None if run is None else run.cache_directory / "train"
         engine = None if run is None else select_head_engine(network)
         fields = config, source, target, network, known
@@ -64,16 +66,16 @@ class HeadTask(Task[AnyHeadPredictor]):
         return model
 
     def predictor_of(self, network: Any) -> type[Any]:
-        """The class of what uses a network."""
+        """The predictor class of a network."""
         return self.predictor_class
 
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyHeadPredictor]:
-        """The metrics over all held-out rows."""
+        """The metrics over all validation rows."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
         return HeldOutOutputs(prepared, model, self.metrics)
 
     def describe(self, config: Config) -> str:
-        """What a model does."""
+        """Describe what a model does."""
         return f"a model of {self.plural} judges"
 
     def evaluate(
@@ -85,18 +87,18 @@ class HeadTask(Task[AnyHeadPredictor]):
         search: Search | None = None,
         lowercase: bool = False,
     ) -> Evaluation:
-        """The metrics of the outputs, and what baselines reach."""
+        """The metrics of the outputs, and baselines."""
         self.check_evaluation(model.config, search, lowercase=lowercase)
         return evaluate_outputs(self, model, data, options, search=search)
 
 
 class HeldOutClasses(HeldOutOutputs[HeadPredictor]):
-    """Measures weights by the classes that they give, and how far their confidences are off."""
+    """Evaluates weights by their predicted classes, and fits the temperature."""
 
     def validation(
         self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
     ) -> Validation:
-        """The results of the newest step, with the temperature at which confidences fit."""
+        """The validation of the newest step, with the fitted temperature."""
         found = super().validation(progress, measured, samples)
         return replace(found, temperature=self._temperature())
 
@@ -110,19 +112,19 @@ class HeldOutClasses(HeldOutOutputs[HeadPredictor]):
 
 
 class ClassTask(HeadTask[HeadPredictor]):
-    """A target of classes: one for a row, or one for each token."""
+    """A target of classes: one per row, or one per token."""
 
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[HeadPredictor]:
-        """The metrics over all held-out rows, and the temperature of confidences."""
+        """The metrics over all validation rows, and the temperature of confidences."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
         return HeldOutClasses(prepared, model, self.metrics)
 
     def calibrate(self, network: Any, found: Validation) -> None:
-        """Divide the scores by the temperature that was fitted on held-out rows."""
+        """Divide the scores by the temperature fitted on validation rows."""
         network.head.divide_scores(found.temperature)
 
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
-        """The loss of guessing by how common each class is."""
+        """The loss of predicting class frequencies."""
         return symbol_guess_loss(train, valid, target.items.count)
 
     def predictions(self, outputs: Sequence[Output], references: Sequence[str]) -> Predictions:
@@ -135,7 +137,7 @@ class ClassTask(HeadTask[HeadPredictor]):
         )
 
     def breakdowns(self, model: HeadPredictor, data: Predictions) -> tuple[Breakdown, ...]:
-        """By class, by confusion and by confidence."""
+        """Breakdowns by class, by confusion and by confidence."""
         return class_breakdowns(data, model.target.tokens(range(1, model.target.items.count)))
 
 

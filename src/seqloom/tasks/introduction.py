@@ -1,4 +1,4 @@
-"""A model introduced to someone who has never seen it: what it does, how well, and examples."""
+"""The introduction of a model: what it does, how well, and examples."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -18,17 +18,17 @@ from seqloom.tasks.task import task_of
 
 __all__ = ["Introduction", "held_out_traces", "introduce", "own_output"]
 
-ROWS = 200  # held-out rows that examples are chosen from
+ROWS = 200  # validation rows from which examples are chosen
 
 
 @dataclass(frozen=True)
 class Introduction:
-    """What a visitor is told of a model."""
+    """A model's introduction for visitors."""
 
-    verb: str  # what it is asked to do, as a button says it
-    summary: str  # what it reads and gives
+    verb: str  # the label of the button that runs the model
+    summary: str  # its source and target
     data: str = ""  # what it learnt from
-    result: str = ""  # its leading score on held-out rows, with the interval
+    result: str = ""  # its main validation score, with the interval
     examples: tuple[ExampleInput, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -38,8 +38,9 @@ class Introduction:
 
 
 def introduce(model: Predictor) -> Introduction:
-    """What can be said of a model: of one without a run, what it reads and gives; of rows that are
-    no longer there, nothing."""
+    """Introduce a model: without a run, by its source and target alone; examples are omitted if the
+    rows are missing.
+    """
     task = task_of(model.config)
     verb = task.verb_of(model.config)
     summary = task.describe_fields(model.source, model.target)
@@ -55,8 +56,7 @@ def introduce(model: Predictor) -> Introduction:
 
 
 def held_out_traces(model: Predictor, most: int) -> list[Trace]:
-    """Everything that a model does while it reads so many held-out rows and their targets;
-    ConfigError where it has none."""
+    """Traces of the model on validation rows with their targets; ConfigError if there are none."""
     if model.training_rows is None:
         raise ConfigError("this model has no held-out rows here", remedy="serve the run itself")
     directory = RunDirectory(model.training_rows.parents[1])
@@ -72,8 +72,9 @@ def held_out_traces(model: Predictor, most: int) -> list[Trace]:
 
 
 def own_output(model: Predictor, explained: ExplainedOutput) -> dict[str, Any]:
-    """What a model itself gives for an input that is explained, as plain values for JSON; of a
-    language model, the text that it explains."""
+    """The model's own output for an explained input, as plain values for JSON; for a language
+    model, the explained text.
+    """
     if model.is_language_model:
         return {"text": "", "tokens": []}
     writer = model.as_text_predictor()
@@ -86,7 +87,7 @@ def own_output(model: Predictor, explained: ExplainedOutput) -> dict[str, Any]:
 
 
 def _describe_progress(model: Predictor, directory: RunDirectory) -> tuple[str, str]:
-    """What the run learnt from, and its best held-out result."""
+    """The run's training data, and its best validation result."""
     try:
         step = likely_best_step(directory)
         progress = Progress() if step is None else Progress.from_dict(step.progress())

@@ -31,7 +31,7 @@ class LabelTask(ClassTask):
     data_checks = LABEL_CHECKS
 
     def report_rows(self, model: HeadPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
-        """Each row with its label, judged by the probability of the right one."""
+        """Each row with its label, scored by the probability of the correct one."""
         encoded, references = encode_sources(model, held), [row.target for row in held]
         outputs = model.predict_rows([each.values for each in encoded])
         scored = model.score_encoded(encoded, references)
@@ -46,7 +46,7 @@ class LabelTask(ClassTask):
     def explain(
         self, model: HeadPredictor, cell: Cell, output: Output | str | None = None
     ) -> ExplainedOutput:
-        """An input with its label, or with this one."""
+        """An input with its predicted label, or with the given one."""
         return explain_labels(model, cell, output, one_for_each=False)
 
 

@@ -30,15 +30,15 @@ class NumberTask(HeadTask[NumberPredictor]):
     has_perplexity = False
 
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
-        """The squared error of guessing the mean."""
+        """The squared error of predicting the mean."""
         return number_guess_loss(train, valid)
 
     def describe_loss(self, loss: float) -> str:
-        """The loss as what it is."""
+        """The loss with its name."""
         return f"squared error {loss:.4f}"
 
     def report_rows(self, model: NumberPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
-        """Each row with its number, judged by its distance from the right one."""
+        """Each row with its number, scored by the absolute error."""
         outputs = model.predict_rows([each.values for each in encode_sources(model, held)])
         scores = self.metrics([each.text for each in outputs], [row.target for row in held])
         counted, length = source_length(model)
@@ -48,7 +48,7 @@ class NumberTask(HeadTask[NumberPredictor]):
     def explain(
         self, model: NumberPredictor, cell: Cell, output: Output | str | None = None
     ) -> ExplainedNumber:
-        """An input with its number, in units of its own."""
+        """An input with its number, in original units."""
         refuse_output(model, output)
         values, target = model.encode_cell(cell), model.target
         text = model.predict_rows([values])[0].text

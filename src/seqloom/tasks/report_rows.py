@@ -1,4 +1,4 @@
-"""Held-out rows with what a model says of each and how good that is, for reports."""
+"""Validation rows with the model's outputs and their quality, for reports."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -35,17 +35,17 @@ __all__ = [
     "source_preview",
 ]
 
-LONGEST = 60  # items of an input that is explained; of one made of numbers, 100 times as many
+LONGEST = 60  # items of an explained input; for numeric ones, 100 times as many
 
 
 class Scale(NamedTuple):
-    """What rows are judged by, and what their lengths are counted in."""
+    """The unit of quality of rows, and the unit of their lengths."""
 
     name: str
-    length: str = "tokens of the source"  # empty where all are of one length
+    length: str = "tokens of the source"  # empty if all have the same length
     digits: int = 0
-    top: float | None = 100.0  # the best there is, if that is known
-    lower_is_better: bool = False  # whether less is better; qualities are then below 0
+    top: float | None = 100.0  # the best possible value, if known
+    lower_is_better: bool = False  # whether lower is better; qualities are then negated
 
 
 CHRF = Scale("chrF")
@@ -53,7 +53,7 @@ CHRF = Scale("chrF")
 
 @dataclass(frozen=True)
 class ReportRow:
-    """One held-out row: what was wanted, what the model said, how good that is."""
+    """A validation row: target, output, quality."""
 
     source: str | Picture
     reference: str
@@ -64,23 +64,23 @@ class ReportRow:
 
 
 class HeldOutRow(NamedTuple):
-    """A row that was not learnt from, as it is given and as the model reads it."""
+    """A validation row in its original and its encoded form."""
 
     source: str
     target: str
     source_values: Values
     target_values: Values
-    place: FileLocation | None = None  # where an encoded row was read
+    place: FileLocation | None = None  # source location of an encoded row
 
     def is_short(self, text: str, values: Values) -> bool:
-        """Whether one side of the row is there, and short enough to be explained."""
+        """Whether one side of the row is present, and short enough to be explained."""
         longest = LONGEST * (1 if self.source_values.ndim == 1 else 100)
         return bool(text.strip()) and len(values) <= longest
 
 
 @dataclass(frozen=True)
 class ReportRows:
-    """Rows, what they are judged by, and the metrics over all of them."""
+    """Rows, the unit of their quality, and the metrics over all of them."""
 
     scale: Scale
     rows: tuple[ReportRow, ...]
@@ -90,9 +90,9 @@ class ReportRows:
 
 @dataclass(frozen=True, eq=False)
 class HeldOutResults:
-    """What a report says of held-out rows."""
+    """Results on validation rows for a report."""
 
-    layout: ClassVar[str] = "rows"  # of the page that shows them
+    layout: ClassVar[str] = "rows"  # of the report's page
 
     scores: tuple[Score, ...]
     views: tuple[View, ...]
@@ -102,13 +102,13 @@ class HeldOutResults:
     breakdowns: tuple[Breakdown, ...] = ()
 
     def as_fields(self) -> Mapping[str, Any]:
-        """The values by name."""
+        """The values by field name."""
         return {each.name: getattr(self, each.name) for each in fields(self)}
 
 
 @dataclass(frozen=True, eq=False)
 class ForecastResults(HeldOutResults):
-    """What a report says of held-out windows."""
+    """Results on validation windows for a report."""
 
     layout: ClassVar[str] = "forecasts"
 
@@ -117,7 +117,7 @@ class ForecastResults(HeldOutResults):
 
 
 def encode_held_out(model: Predictor, rows: Sequence[Row], *, most: int) -> list[HeldOutRow]:
-    """So many of these rows, from all over them."""
+    """Encode `most` of these rows, evenly spaced."""
     chosen = [rows[place] for place in even_indices(len(rows), most)]
     sources = model.source.rows([row.source for row in chosen])
     targets = model.target.rows([row.target for row in chosen])
@@ -129,7 +129,7 @@ def encode_held_out(model: Predictor, rows: Sequence[Row], *, most: int) -> list
 
 
 def open_held_out(directory: RunDirectory, model: Predictor, *, most: int) -> list[HeldOutRow]:
-    """So many of the rows that training held out; RunError where they are gone."""
+    """Open `most` validation rows of a run; RunError if they are missing."""
     try:
         corpus = Corpus.open(directory.cache_directory / "valid")
     except RunError:
@@ -142,7 +142,7 @@ def open_held_out(directory: RunDirectory, model: Predictor, *, most: int) -> li
 
 
 def corpus_rows(corpus: Corpus, model: Predictor, indices: Indices) -> list[HeldOutRow]:
-    """These rows of an encoded corpus, as they were given and as the model reads them."""
+    """Rows of a corpus in their original and their encoded form."""
     batch = corpus.batch(indices)
     return [
         HeldOutRow(
@@ -176,7 +176,7 @@ def output_rows(
     *,
     length: Callable[[HeldOutRow], int],
 ) -> tuple[ReportRow, ...]:
-    """Held-out rows with the outputs for them."""
+    """Validation rows with their outputs."""
     return tuple(
         ReportRow(
             source_preview(model.source, row),
@@ -191,7 +191,7 @@ def output_rows(
 
 
 def source_preview(field: Field, row: HeldOutRow) -> str | Picture:
-    """The source of a row for a table: a picture as itself."""
+    """The source of a row for a table; a picture is shown as such."""
     items = field.items.pixels
     if items is None:
         return row.source

@@ -1,7 +1,6 @@
-"""Forecasters that begin as the linear map with the least squared error (S1.2).
+"""Initialize forecasters with the least-squares linear map (S1.2).
 
-The penalty of the least squares, as in ridge regression, is the one whose map forecasts the
-held-out windows best.
+The ridge penalty is the one that forecasts the validation windows best.
 """
 
 from collections.abc import Iterator
@@ -21,8 +20,8 @@ from seqloom.runs.progress import Origin
 
 __all__ = ["LinearStart", "fit_linear_start"]
 
-PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # as shares of the mean square of what is read
-LEARNT, HELD_OUT = 20_000, 2_000  # windows that the map is fitted to, and the penalty
+PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0)  # as shares of the inputs' mean square
+LEARNT, HELD_OUT = 20_000, 2_000  # windows for fitting the map, and for selecting the penalty
 GROUP = 256
 
 Windows = NDArray[np.floating]
@@ -30,10 +29,10 @@ Windows = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class LinearStart:
-    """A linear forecast that a new run begins with."""
+    """A linear forecast that initializes a new run."""
 
-    linear: NDArray[np.float32]  # (window, horizon), of windows less their last values
-    edges: NDArray[np.float32]  # (horizon, Q): what is added for the mean, 0, and each quantile
+    linear: NDArray[np.float32]  # (window, horizon), for windows minus their last values
+    edges: NDArray[np.float32]  # (horizon, Q): offsets of the mean, 0, and of each quantile
     penalty: float
 
     def __str__(self) -> str:
@@ -41,7 +40,7 @@ class LinearStart:
 
     @property
     def origin(self) -> Origin:
-        """What a run that begins with it remembers."""
+        """The origin as recorded in the run."""
         return Origin(words=str(self), validated=True)
 
     def initial_weights(self, network: HeadModel) -> dict[str, Tensor]:
@@ -58,7 +57,7 @@ class LinearStart:
 
 
 def fit_linear_start(train: Corpus, valid: Corpus, quantiles: tuple[float, ...]) -> LinearStart:
-    """The map of the training windows, by the penalty that suits the held-out ones best."""
+    """Fit the map to the training windows, with the penalty selected on the validation windows."""
     window = train.batch(np.array([0])).source.shape[1]
     spans = (
         np.concatenate([past, ahead], axis=1).swapaxes(1, 2).reshape(-1, window + ahead.shape[1])
@@ -80,7 +79,7 @@ def fit_linear_start(train: Corpus, valid: Corpus, quantiles: tuple[float, ...])
 
 
 def _groups(corpus: Corpus, most: int) -> Iterator[tuple[Windows, Windows]]:
-    """Windows (N, S, C) of the columns that are forecast and what follows, evenly chosen."""
+    """Evenly spaced windows (N, S, C) of the forecast columns, and the following steps."""
     chosen = even_indices(len(corpus), most)
     for first in range(0, len(chosen), GROUP):
         batch = corpus.batch(chosen[first : first + GROUP])

@@ -33,18 +33,18 @@ class TagsTask(ClassTask):
     plural = "tags"
 
     def predictor_of(self, network: Any) -> type[Any]:
-        """One that searches, where tags follow from the tags before them."""
+        """A predictor that searches, if tags depend on the preceding tags."""
         return HeadPredictor if network.head.decoder_part is None else TagPredictor
 
     def check_evaluation(
         self, config: Config, search: Search | None, *, lowercase: bool = False
     ) -> None:
-        """Any search may be evaluated, where tags follow from the tags before them."""
+        """Accept a search if tags depend on the preceding tags."""
         feeds_back = HEADS.parts[config.model.decoder.kind].feeds_back
         super().check_evaluation(config, None if feeds_back else search, lowercase=lowercase)
 
     def report_rows(self, model: HeadPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
-        """Each row with its tags, judged by the share of right ones."""
+        """Each row with its tags, scored by tag accuracy."""
         encoded, references = encode_sources(model, held), [row.target for row in held]
         outputs = model.predict_rows([each.values for each in encoded])
         compared = self.predictions(outputs, references)
@@ -58,12 +58,12 @@ class TagsTask(ClassTask):
     def explain(
         self, model: HeadPredictor, cell: Cell, output: Output | str | None = None
     ) -> ExplainedOutput:
-        """An input with its tags, or with these."""
+        """An input with its predicted tags, or with the given ones."""
         return explain_labels(model, cell, output, one_for_each=True)
 
 
 def _tag_accuracy(_: int, row: HeldOutRow, output: Output) -> float:
-    """Per cent of the tags that are right."""
+    """The percentage of correct tags."""
     tags = zip(split_symbols(output.text), split_symbols(row.target), strict=True)
     return 100 * float(np.mean([one == other for one, other in tags]))
 

@@ -1,4 +1,4 @@
-"""Checks of targets: labels with slips, and texts that look like labels, tags or numbers."""
+"""Checks of targets: misspelt labels, and texts that may be labels, tags or numbers."""
 
 import re
 from collections import Counter
@@ -9,19 +9,19 @@ from seqloom.runs.findings import Evidence, Finding, count_of
 
 __all__ = ["LABEL_CHECKS", "TEXT_CHECKS"]
 
-LISTED = 8  # labels in a line
-SLIP_LENGTH = 5  # letters of a label in which one wrong letter is a slip
-RARE = 0.1  # of the other label's count, where a label may be a slip of it
-MOST_COMPARED = 500  # labels that are compared with each other
+LISTED = 8  # labels per line
+SLIP_LENGTH = 5  # shortest label in which one wrong letter is a slip
+RARE = 0.1  # of the other label's count, below which a label may be a slip of it
+MOST_COMPARED = 500  # labels compared pairwise
 NEARLY_ALL = 0.95  # of the rows
-FEW_TARGETS = 50  # different ones that may be labels ...
-ROWS_EACH = 20  # ... where each comes back so often
-MOST_TAGS = 200  # different ones that may be tags
-SPREAD = 20  # different numbers that are more than labels
+FEW_TARGETS = 50  # most distinct targets that may be labels ...
+ROWS_EACH = 20  # ... if each occurs this often on average
+MOST_TAGS = 200  # most distinct tags
+SPREAD = 20  # most distinct numbers that may be labels
 
 
 def label_counts(evidence: Evidence) -> Iterator[Finding]:
-    """How often each label comes; one label alone, or nearly as many labels as rows."""
+    """The count of each label; warns of a single label, or of nearly as many labels as rows."""
     counts = Counter(target.strip() for target in evidence.targets)
     rows = counts.total()
     if len(counts) == 1:
@@ -45,7 +45,7 @@ def label_counts(evidence: Evidence) -> Iterator[Finding]:
 
 
 def label_slips(evidence: Evidence) -> Iterator[Finding]:
-    """Labels that differ in capitals or spaces alone, or in one slip of the keyboard."""
+    """Labels that differ only in case or spaces, or by one typing error."""
     counts = Counter(target.strip() for target in evidence.targets)
     labels = [label for label, _ in counts.most_common(MOST_COMPARED)]
     pairs = [
@@ -78,7 +78,7 @@ def _plain(label: str) -> str:
 
 
 def looks_like_labels(evidence: Evidence) -> Iterator[Finding]:
-    """Texts that are a few short ones over and over."""
+    """Texts with few distinct short values."""
     targets = [target.strip() for target in evidence.targets]
     different = set(targets)
     short = all(len(each.split()) <= 3 for each in different) if different else False
@@ -111,7 +111,7 @@ def looks_like_numbers(evidence: Evidence) -> Iterator[Finding]:
 
 
 def looks_like_tags(evidence: Evidence) -> Iterator[Finding]:
-    """Texts with a word for each word of the source, of few kinds."""
+    """Texts of few distinct words, one for each word of the source."""
     pairs = [(source.split(), target.split()) for source, target in evidence.survey.sample]
     longer = [(source, target) for source, target in pairs if len(source) > 1]
     if len(longer) < max(SPREAD, len(pairs) / 2):

@@ -1,4 +1,4 @@
-"""Ways of cutting text into tokens, one file each."""
+"""Tokenizers, one file each."""
 
 from seqloom.tokenizers.tokenizer import (
     ByteTokenizer,

@@ -1,4 +1,4 @@
-"""Many texts at once: what stands between spaces is encoded once and looked up after that."""
+"""Batched encoding that caches the ids of chunks, the pieces of text between spaces."""
 
 from collections.abc import Callable, Sequence
 from itertools import chain, repeat
@@ -9,20 +9,20 @@ from numpy.typing import NDArray
 
 __all__ = ["ChunkIds", "ChunkTable", "FlatIds", "concatenate"]
 
-MOST_CHUNKS = 200_000  # that are remembered; beyond it all are forgotten
-LONGEST_CHUNK = 64  # characters; texts with longer ones are encoded by themselves
-BREAK = "\n"  # a chunk that stands between two texts
+MOST_CHUNKS = 200_000  # cached chunks; the cache is emptied beyond
+LONGEST_CHUNK = 64  # characters; texts with longer chunks are encoded one by one
+BREAK = "\n"  # separates two texts
 
 
 class FlatIds(NamedTuple):
-    """The ids of several texts one after the other, and how many each text has."""
+    """The concatenated ids of several texts, and the number of ids of each."""
 
     ids: NDArray[np.int32]
     lengths: NDArray[np.int64]
 
 
 class ChunkIds(NamedTuple):
-    """The ids of a chunk, and whether a space after it and before it goes without a token."""
+    """The ids of a chunk, and whether the space after and before it takes no token."""
 
     ids: Sequence[int]
     closes: bool = True
@@ -30,17 +30,17 @@ class ChunkIds(NamedTuple):
 
 
 def concatenate(rows: Sequence[NDArray[np.int32]]) -> FlatIds:
-    """The rows one after the other."""
+    """Concatenate rows."""
     lengths = np.fromiter(map(len, rows), np.int64, len(rows))
     return FlatIds(np.concatenate(rows) if rows else np.zeros(0, np.int32), lengths)
 
 
 class ChunkTable:
-    """Encodes texts whose ids follow from their chunks, those with others one by one.
+    """Encodes texts by concatenating the ids of their chunks, and other texts one by one.
 
-    `encode_chunk` gives None for a chunk whose ids depend on its neighbours. `space` is the token
-    between two chunks that do not stand apart by a space as a rule; `encode_texts` takes texts that
-    are not made of chunks alone.
+    `encode_chunk` returns None for a chunk whose ids depend on its neighbours. `space` is the token
+    between two chunks where neither side implies a space; `encode_texts` encodes texts that do not
+    consist of chunks alone.
     """
 
     def __init__(
@@ -58,16 +58,16 @@ class ChunkTable:
     def _clear(self) -> None:
         self._numbers: dict[str, int] = {}
         self._flat = np.zeros(0, np.int32)  # the ids of all chunks, ...
-        self._ends = np.zeros(0, np.int64)  # ... and where those of each end
+        self._ends = np.zeros(0, np.int64)  # ... and the end of each chunk in them
         self._flags = np.zeros((0, 3), bool)  # whether it is usable, closes and opens
 
     def encode(self, texts: Sequence[str]) -> FlatIds:
-        """The ids of all texts."""
+        """Encode all texts."""
         numbers, owners = self._find_all(texts)
         usable, closes, opens = self._flags.T
         whole = np.ones(len(texts), bool)
         whole[owners[~usable[numbers]]] = False
-        spaced = np.zeros(len(numbers), bool)  # whether a token stands before the chunk
+        spaced = np.zeros(len(numbers), bool)  # whether a space token precedes the chunk
         spaced[1:] = (owners[1:] == owners[:-1]) & ~(closes[numbers[:-1]] & opens[numbers[1:]])
         if whole.all():
             return self._join(numbers, owners, spaced, len(texts))
@@ -79,7 +79,7 @@ class ChunkTable:
         whole: NDArray[np.bool_],
         found: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.bool_]],
     ) -> FlatIds:
-        """The ids where some texts cannot be put together of their chunks."""
+        """Combine ids from chunks with those of texts that cannot be composed of chunks."""
         inside = whole[found[1]]
         numbers, owners, spaced = found
         flat = self._join(numbers[inside], owners[inside], spaced[inside], len(texts))
@@ -93,18 +93,18 @@ class ChunkTable:
         return FlatIds(ids, lengths)
 
     def _find_all(self, texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The number of each chunk of all texts, and the text that it is of."""
+        """The number of each chunk of all texts, and the index of its text."""
         numbers = self._find(f" {BREAK} ".join(texts).split(" "))  # faster than text by text
         is_break = numbers == self._numbers.get(BREAK, -1)
         if np.count_nonzero(is_break) == len(texts) - 1:
             return numbers[~is_break], np.cumsum(is_break)[~is_break]
-        chunks = [text.split(" ") for text in texts]  # where one has such a chunk
+        chunks = [text.split(" ") for text in texts]  # where a text contains that chunk
         counts = np.fromiter(map(len, chunks), np.int64, len(chunks))
         owners = np.repeat(np.arange(len(texts)), counts)
         return self._find(list(chain.from_iterable(chunks))), owners
 
     def _find(self, chunks: list[str]) -> NDArray[np.int64]:
-        """The number of each chunk, new ones included."""
+        """The number of each chunk, adding new ones."""
         numbers = np.fromiter(map(self._numbers.get, chunks, repeat(-1)), np.int64, len(chunks))
         missing = np.flatnonzero(numbers < 0)
         if not len(missing):
@@ -142,11 +142,11 @@ class ChunkTable:
         spaced: NDArray[np.bool_],
         count: int,
     ) -> FlatIds:
-        """The ids of chunks in a row, with a token for each space that needs one."""
+        """Concatenate the ids of chunks, with a space token where needed."""
         starts = np.concatenate([[0], self._ends[:-1]])[numbers]
         sizes = self._ends[numbers] - starts
         lengths = np.bincount(owners, sizes + spaced, count).astype(np.int64)
-        after = np.cumsum(sizes + spaced)  # where each chunk ends among all ids
+        after = np.cumsum(sizes + spaced)  # end of each chunk in the result
         places = np.arange(int(sizes.sum()))
         firsts = np.cumsum(sizes) - sizes
         picked = self._flat[places + np.repeat(starts - firsts, sizes)]

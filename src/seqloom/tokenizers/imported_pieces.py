@@ -1,7 +1,7 @@
-"""Pieces of a sentencepiece model that was trained elsewhere, under ids of their own (S1.3).
+"""Tokenizer of an imported sentencepiece model, with a vocabulary of its own (S1.3).
 
-The model file says how text is normalized and cut; a list of symbols says which id each piece has,
-as in checkpoints of Marian, whose two sides have a model each and perhaps one vocabulary.
+The model file defines normalization and segmentation; a list of symbols defines the ids, as in
+checkpoints of Marian, whose two sides have a model each and may share a vocabulary.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,15 +21,15 @@ from seqloom.tokenizers.tokenizer import Ids, parse_symbols
 __all__ = ["ImportedPieceTokenizer"]
 
 _SPACE = "\u2581"
-_THREADS_FROM = 64  # texts that are worth threads
-_LANGUAGE = ">>", "<<"  # around a token in front of a text that names a language
+_THREADS_FROM = 64  # texts from which on threads pay
+_LANGUAGE = ">>", "<<"  # marks of a language token at the start of a text
 
 
 class ImportedPieceTokenizer:
-    """Pieces as the model file cuts them; those without an id are `<unk>`."""
+    """Tokenizes by an imported model file; pieces without an id are `<unk>`."""
 
     def __init__(self, model: bytes, symbols: Sequence[str]) -> None:
-        """RunError where sentencepiece cannot read the file."""
+        """Raise RunError if sentencepiece cannot read the file."""
         check_piece_file(model)
         self.model = model
         self.symbols = [*SPECIAL_SYMBOLS, *symbols]
@@ -44,12 +44,12 @@ class ImportedPieceTokenizer:
 
     @property
     def size(self) -> int:
-        """The vocabulary and the special symbols."""
+        """Size of the vocabulary, including special symbols."""
         return len(self.symbols)
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
-        """It comes with a model from elsewhere; ConfigError."""
+        """Raise ConfigError: the tokenizer is imported with its model."""
         raise ConfigError(
             "unit sentencepiece comes with an imported model and is not learnt",
             remedy="set unit=subword, or fine-tune a run that seqloom import made",
@@ -57,19 +57,19 @@ class ImportedPieceTokenizer:
 
     @classmethod
     def restore(cls, config: TextConfig, saved: FieldState) -> Self:
-        """The tokenizer of a saved model file and vocabulary."""
+        """Restore the tokenizer from a saved model file and vocabulary."""
         return cls(saved.model, parse_symbols(config, saved))
 
     def state(self) -> FieldState:
-        """The vocabulary in the order of its ids, and the model file."""
+        """The vocabulary in order of ids, and the model file."""
         return FieldState({"symbols": self.symbols[len(SPECIAL_SYMBOLS) :]}, self.model)
 
     def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
-        """The model file says which pieces there are, so none are added."""
+        """Return this tokenizer: the model file fixes the pieces."""
         return self
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
-        """The ids of each text; a language token in front of it stays whole."""
+        """Encode texts; a language token at the start stays whole."""
         split = [_split_language(text) for text in texts]
         rests = [rest for _, rest in split]
         if len(rests) < _THREADS_FROM:
@@ -83,11 +83,11 @@ class ImportedPieceTokenizer:
         ]
 
     def encode_flat(self, texts: Sequence[str]) -> FlatIds:
-        """The same one after the other."""
+        """Encode texts to one flat array."""
         return concatenate(self.encode_many(texts))
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
-        """Where the model file found each piece, through its own normalization."""
+        """The offsets of each piece, traced through the model's normalization."""
         language, rest = _split_language(text)
         before = len(text) - len(rest)
         found = self._processor.encode(rest, return_type="proto").pieces
@@ -96,21 +96,21 @@ class ImportedPieceTokenizer:
         )
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text as the model file puts pieces together."""
+        """Decode ids by the model file's rules."""
         pieces = [_SPACE + self.symbols[t] if t == UNK else self.symbols[t] for t in ids]
         return str(self._processor.decode_pieces(pieces)).replace(_SPACE, " ").strip()
 
     def decoded_offsets(self, ids: Sequence[int]) -> list[Offsets]:
-        """What each piece adds to the text of those before it."""
+        """The offsets of each piece in the decoded text."""
         return prefix_offsets(ids, self.decode)
 
     def show(self, token: int) -> str:
-        """The piece as sentencepiece writes it, a space as U+2581."""
+        """The piece as sentencepiece prints it, with U+2581 for a space."""
         return self.symbols[token]
 
 
 def _split_language(text: str) -> tuple[list[str], str]:
-    """A token such as `>>fra<<` that a text begins with, if any, and the rest."""
+    """Split a text into its leading language token, such as `>>fra<<`, if any, and the rest."""
     begin, end = _LANGUAGE
     found = text.find(end) if text.startswith(begin) else -1
     if found < 0:

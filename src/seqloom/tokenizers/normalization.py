@@ -1,4 +1,4 @@
-"""Text before it is cut: Unicode form, case, and nothing that UTF-8 cannot hold."""
+"""Normalization before tokenization: Unicode form, case, and lone surrogates."""
 
 import re
 import unicodedata
@@ -16,9 +16,10 @@ _SHORT = 4_096  # below this the quadratic worst case of `unicodedata.normalize`
 
 
 def normalize(text: str, *, form: Form, lowercase: bool) -> str:
-    """`text` in the given Unicode form, in small letters if wanted, lone surrogates as U+FFFD.
+    """Normalize `text` to the given Unicode form, optionally in lower case; lone surrogates become
+    U+FFFD.
 
-    Time is linear in the length (RELIABILITY B3), and doing it twice changes nothing more.
+    Linear in the length (RELIABILITY B3), and idempotent.
     """
     if text.isascii():
         return text.lower() if lowercase else text
@@ -27,7 +28,7 @@ def normalize(text: str, *, form: Form, lowercase: bool) -> str:
 
 
 def normalize_many(texts: Sequence[str], *, form: Form, lowercase: bool) -> list[str]:
-    """`normalize` of each text; at once where all of them are in that form already."""
+    """Apply `normalize` to each text; fast if all texts are normalized already."""
     joined = "\n".join(texts)
     plain = joined.isascii() or (
         (form == "none" or unicodedata.is_normalized(form, joined))
@@ -47,9 +48,10 @@ def _compose(text: str, form: Form) -> str:
 
 
 def _order_marks(text: str, form: Literal["NFC", "NFKC"]) -> str:
-    """An equivalent text whose combining marks are sorted already.
+    """An equivalent text whose combining marks are already in canonical order.
 
-    `unicodedata.normalize` sorts each run of marks by insertion: linear on sorted runs only.
+    `unicodedata.normalize` sorts each run of marks by insertion, which is linear only on sorted
+    runs.
     """
     apart = _DECOMPOSITIONS[form]
     decomposed = (part for char in text for part in unicodedata.normalize(apart, char))

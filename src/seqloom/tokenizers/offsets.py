@@ -1,7 +1,7 @@
-"""Where tokens stand in a text, through whatever was done to the text before it was cut (S1.3).
+"""Offsets of tokens in the raw text, traced back through normalization (S1.3).
 
-Positions count code points. The offsets of a text's tokens never go back, and together they cover
-all of the text but the white space between words.
+Positions count code points. The offsets of a text's tokens are non-decreasing, and together they
+cover the text except white space between words.
 """
 
 import unicodedata
@@ -16,15 +16,17 @@ Offsets = tuple[int, int]
 
 
 class TextAlignment(NamedTuple):
-    """For each character of a rewritten text, where what it was made of stands in the text."""
+    """The alignment of a rewritten text: for each of its characters, the offsets in the
+    original.
+    """
 
     starts: Sequence[int]
     ends: Sequence[int]
-    length: int  # of the text
+    length: int  # of the original text
 
     @classmethod
     def of_pieces(cls, pieces: Iterable[tuple[int, int]]) -> Self:
-        """Pieces of a text in order, each with its length before and after it was rewritten."""
+        """Align consecutive pieces, given each one's length before and after rewriting."""
         starts: list[int] = []
         ends: list[int] = []
         begin = 0
@@ -40,17 +42,17 @@ class TextAlignment(NamedTuple):
 
     @classmethod
     def of_normalized(cls, text: str, normalize: Callable[[str], str]) -> Self | None:
-        """How a text lies under its normal form; None where each character has kept its place."""
+        """Align a text with its normal form; None if no character has moved."""
         clean = normalize(text)
         if clean == text or (text.isascii() and len(clean) == len(text)):
             return None
         pieces = [(len(piece), len(normalize(piece))) for piece in _independent(text, normalize)]
-        if sum(after for _, after in pieces) != len(clean):  # a rule that looks further: all as one
+        if sum(after for _, after in pieces) != len(clean):  # the rule spans pieces
             pieces = [(len(text), len(clean))]
         return cls.of_pieces(pieces)
 
     def original(self, offsets: Offsets) -> Offsets:
-        """Offsets in the text for those in the rewritten one."""
+        """Map offsets in the rewritten text to the original."""
         start, end = offsets
         if start < end:
             return self.starts[start], self.ends[end - 1]
@@ -60,8 +62,9 @@ class TextAlignment(NamedTuple):
 
 
 def _independent(text: str, normalize: Callable[[str], str]) -> Iterable[str]:
-    """The text in the smallest pieces that are normalized one by one as they are together: a
-    character with the marks on it, or letters of Hangul that make one syllable."""
+    """Split a text into the smallest pieces that normalize independently: a character with its
+    marks, or the Hangul letters of one syllable.
+    """
     begin = 0
     for place, (left, right) in enumerate(pairwise(text), start=1):
         if left.isascii() and right.isascii():
@@ -78,12 +81,12 @@ def _independent(text: str, normalize: Callable[[str], str]) -> Iterable[str]:
 
 
 def consecutive(lengths: Iterable[int]) -> list[Offsets]:
-    """Offsets of pieces of these lengths that follow each other without a gap."""
+    """The offsets of consecutive pieces of these lengths."""
     return list(pairwise(accumulate(lengths, initial=0)))
 
 
 def shift(offsets: Iterable[Offsets], by: int) -> list[Offsets]:
-    """The same further on, or further back but not before the beginning."""
+    """Shift offsets by a number of characters, not beyond the beginning."""
     moved = [(start + by, end + by) for start, end in offsets] if by else list(offsets)
     for place, (start, end) in enumerate(moved):
         if start >= 0:
@@ -93,7 +96,7 @@ def shift(offsets: Iterable[Offsets], by: int) -> list[Offsets]:
 
 
 def prefix_offsets(ids: Sequence[int], decode: Callable[[Sequence[int]], str]) -> list[Offsets]:
-    """Where each id stands in the text of all, told by how much text those up to it make."""
+    """The offsets of each id, from the lengths of the decoded prefixes."""
     total, ends = len(decode(ids)), [0]
     for count in range(1, len(ids) + 1):
         ends.append(min(total, max(ends[-1], len(decode(ids[:count])))))

@@ -1,8 +1,8 @@
-"""sentencepiece's model file, read without trusting it: a few messages of protocol buffers.
+"""Safe parser of sentencepiece model files, a few protocol buffer messages.
 
-sentencepiece checks little of what it loads. So a file is given to it only when it has just the
-shape that training gives it: our special symbols, all bytes, ordinary pieces, and no normalisation
-program.
+sentencepiece validates little of what it loads. So it is given a file only if the file has exactly
+the form that training produces: our special symbols, all bytes, ordinary pieces, and no
+normalization rules.
 """
 
 import math
@@ -28,7 +28,7 @@ Value = int | bytes
 
 
 def read_pieces(model: bytes) -> list[str]:
-    """The pieces in the order of their ids; RunError where training cannot have made the file."""
+    """The pieces in order of ids; RunError if training cannot have produced the file."""
     try:
         fields = list(read_fields(model))
         pieces = [_piece(value) for number, value in fields if number == _PIECES]
@@ -49,7 +49,9 @@ def read_pieces(model: bytes) -> list[str]:
 
 
 def check_piece_file(model: bytes) -> None:
-    """RunError unless a file is built as sentencepiece's are, whoever trained it."""
+    """Raise RunError unless a file has the structure of a sentencepiece model, whoever trained
+    it.
+    """
     try:
         fields = list(read_fields(model))
         pieces = [_piece(value) for number, value in fields if number == _PIECES]
@@ -72,7 +74,7 @@ def check_piece_file(model: bytes) -> None:
 
 
 def _is_whole_charsmap(rules: Value) -> bool:
-    """Whether compiled rules of normalization hold as much as they say: a size, a trie, texts."""
+    """Whether compiled normalization rules are complete: a size, a trie, texts."""
     if not isinstance(rules, bytes):
         return False
     size = int.from_bytes(rules[:4], "little")
@@ -80,7 +82,9 @@ def _is_whole_charsmap(rules: Value) -> bool:
 
 
 def _is_plain(others: dict[int, dict[int, Value]]) -> bool:
-    """Whether the settings are those of training: unigram or BPE, bytes, nothing rewritten."""
+    """Whether the settings are those of training: unigram or BPE, byte fallback, no
+    normalization.
+    """
     trainer = others.get(_TRAINER, {})
     normalizers = [others.get(number, {}) for number in (_NORMALIZER, _DENORMALIZER)]
     return (
@@ -95,7 +99,7 @@ def _is_plain(others: dict[int, dict[int, Value]]) -> bool:
 
 
 def _is_ours(pieces: list[tuple[str, float, int]]) -> bool:
-    """Whether special symbols and bytes come first, then ordinary pieces, each once."""
+    """Whether special symbols and bytes come first, then ordinary pieces, without duplicates."""
     first = [(name, _CONTROL) for name in SPECIAL_SYMBOLS]
     first[UNK] = (SPECIAL_SYMBOLS[UNK], _UNKNOWN)
     first += [(f"<0x{byte:02X}>", _BYTE) for byte in range(256)]
@@ -120,7 +124,7 @@ def _piece(message: Value) -> tuple[str, float, int]:
 
 
 def read_fields(message: Value) -> Iterator[tuple[int, Value]]:
-    """The numbered values of a message: integers, or bytes for whatever has a length."""
+    """The numbered fields of a message: integers, or bytes for length-delimited values."""
     if not isinstance(message, bytes):
         raise TypeError("a number where a message is expected")
     place = 0
@@ -144,7 +148,7 @@ def read_fields(message: Value) -> Iterator[tuple[int, Value]]:
 
 
 def _integer(message: bytes, place: int) -> tuple[int, int]:
-    """A number of variable length and the place after it."""
+    """Decode a varint; return it and the position after it."""
     number = 0
     for shift in range(0, 70, 7):
         byte = message[place]

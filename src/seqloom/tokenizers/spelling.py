@@ -1,4 +1,4 @@
-"""Symbols as the letters they are written with, so that unknown ones can still be read."""
+"""Spellings of symbols, so that a model can read unknown symbols by their letters."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
@@ -13,53 +13,54 @@ from seqloom.tokenizers.tokenizer import CharacterTokenizer, split_symbols
 __all__ = ["Spelling"]
 
 MOST_LETTERS = 8_000  # in the alphabet
-MOST_KNOWN = 50_000  # symbols that are remembered
+MOST_KNOWN = 50_000  # cached symbols
 
 
 class Spelling:
-    """`<start>`, the letters of a symbol, `<end>`, padded to a number of ids that is always the
-    same; of a symbol that is too long, the first letters and the last."""
+    """Spells a symbol as `<start>`, its letters and `<end>`, padded to a fixed number of ids; a
+    symbol that is too long keeps its first and last letters.
+    """
 
     def __init__(self, letters: CharacterTokenizer, size: int) -> None:
         """Use `learn` or `restore`."""
         self.size = size
         self._letters = letters
-        self._known: dict[str, bytes] = {}  # rows of symbols that were spelt before
+        self._known: dict[str, bytes] = {}  # cached rows
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
-        """The letters of all symbols."""
+        """Learn the letters of all symbols."""
         letters = CharacterTokenizer.learn(_letter_config(config), texts, seed=seed)
         return cls(letters, config.spelling)
 
     @classmethod
     def restore(cls, config: TextConfig, facts: Mapping[str, Any]) -> Self:
-        """The saved letters; RunError where they cannot have been saved."""
+        """Restore the saved letters; RunError if they are invalid."""
         saved = FieldState({"symbols": facts.get("letters")})
         return cls(CharacterTokenizer.restore(_letter_config(config), saved), config.spelling)
 
     def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
-        """The same ids for the letters it knows, and further ones for others in the texts."""
+        """Extend the alphabet by new letters of the texts; existing ids stay."""
         return type(self)(self._letters.extend(_letter_config(config), texts), self.size)
 
     @property
     def count(self) -> int:
-        """Letters, and the special symbols."""
+        """Number of letters, including special symbols."""
         return self._letters.size
 
     def alphabet(self) -> list[str]:
-        """The letters in the order of their ids."""
+        """The letters in order of ids."""
         return list(self._letters.state().facts["symbols"])
 
     def rows(self, text: str) -> NDArray[np.int32]:
-        """A row for each symbol of a text, and an empty one for what closes it."""
+        """A row for each symbol of a text, and an empty row for `<end>`."""
         rows = [self._known.get(symbol) or self._row(symbol) for symbol in split_symbols(text)]
         empty = np.full(self.size, EMPTY, dtype=np.int32).tobytes()
         table = np.frombuffer(b"".join([*rows, empty]), dtype=np.int32)
         return table.reshape(-1, self.size)
 
     def _row(self, symbol: str) -> bytes:
-        """The padded ids of a symbol, which is remembered."""
+        """The padded ids of a symbol, cached."""
         row = np.full(self.size, EMPTY, dtype=np.int32)
         ids = self._ids(symbol)
         row[: len(ids)] = ids
@@ -77,7 +78,7 @@ class Spelling:
 
 
 def _letter_config(config: TextConfig) -> TextConfig:
-    """How letters are learnt: all of them, down to the rarest."""
+    """The configuration by which letters are learnt: without a minimum count."""
     return config.model_copy(
         update={"unit": "character", "size": MOST_LETTERS, "min_count": 1, "spelling": 0}
     )

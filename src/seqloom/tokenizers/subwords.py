@@ -1,9 +1,9 @@
-"""Subwords learnt by sentencepiece, made lossless for every text (S1.3, RELIABILITY B2, B3).
+"""Subword tokenizer by sentencepiece, lossless for every text (S1.3, RELIABILITY B2, B3).
 
 sentencepiece writes a space as U+2581 and has names such as `<unk>` and `<0x0A>` of its own. Text
-that contains any of these is escaped first, so nothing in it can be taken for them. All text is
-given one space in front, so that a word is the same piece at the start and in the middle;
-characters without a piece fall back to their bytes.
+that contains any of these is escaped first, so that it is never mistaken for them. Each text gets a
+leading space, so that a word is the same piece at the start and in the middle; characters without a
+piece fall back to their bytes.
 """
 
 import io
@@ -36,26 +36,26 @@ _ESCAPES = {_ESCAPE: f"{_ESCAPE}0", _SPACE: f"{_ESCAPE}1", "<": f"{_ESCAPE}2"}
 _UNESCAPES = {written: plain for plain, written in _ESCAPES.items()}
 _NEEDS_ESCAPE = re.compile(f"[{_ESCAPE}{_SPACE}]|<(?=(?:0x[0-9A-F]{{2}}|empty|unk|start|end)>)")
 _ESCAPE_SEQUENCE = re.compile(f"{_ESCAPE}[012]")
-_RESERVED = "\t\0\u2585"  # sentencepiece gives these a meaning of its own in training
+_RESERVED = "\t\0\u2585"  # sentencepiece treats these specially in training
 
 _LEAST_SIZE = 300
-_SAMPLE = 20_000_000  # characters that a vocabulary is learnt from
+_SAMPLE = 20_000_000  # characters of the training sample of a vocabulary
 _WORD = re.compile(" ?[^ ]{1,64}| ")
-_COPY_LIMIT = 4_000  # characters of copies of one word that sentencepiece is given
+_COPY_LIMIT = 4_000  # characters of the copies of one word in the training input
 _THREADS_FROM = (
-    64  # texts that are worth threads, which sentencepiece begins for a list of any length
+    64  # texts from which on threads pay, which sentencepiece starts for lists of any length
 )
-_COVERAGE = 0.9999  # share of the characters in the sample that get a piece of their own
+_COVERAGE = 0.9999  # share of the sample's characters that get a piece of their own
 
 
 class SubwordTokenizer:
-    """Pieces of words, by unigram likelihood or byte-pair merges, with bytes for the rest."""
+    """Subwords of a unigram or byte-pair model, with byte fallback."""
 
     def __init__(self, model: bytes) -> None:
-        """`model` is sentencepiece's file; RunError where it is not one that `learn` could make."""
+        """`model` is sentencepiece's file; RunError if `learn` could not have produced it."""
         self._model = model
         self._pieces = read_pieces(model)
-        self._shown: dict[int, str] = {}  # of pieces that were shown before
+        self._shown: dict[int, str] = {}  # cached display texts of pieces
         self._contents = [
             *BYTE_CONTENTS,
             *(piece.encode() for piece in self._pieces[FIRST_PIECE:]),
@@ -72,12 +72,12 @@ class SubwordTokenizer:
 
     @property
     def size(self) -> int:
-        """The pieces, the bytes and the special symbols."""
+        """Size of the vocabulary: pieces, bytes and special symbols."""
         return len(self._pieces)
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
-        """Train sentencepiece on a bounded sample; less text simply gives a smaller vocabulary."""
+        """Train sentencepiece on a bounded sample; less text gives a smaller vocabulary."""
         if config.size < _LEAST_SIZE:
             raise ConfigError(
                 f"size = {config.size}: subwords need {_LEAST_SIZE} symbols or more, 256 of them "
@@ -95,7 +95,7 @@ class SubwordTokenizer:
 
     @classmethod
     def restore(cls, config: TextConfig, saved: FieldState) -> Self:
-        """The tokenizer of a saved model file."""
+        """Restore the tokenizer from a saved model file."""
         tokenizer = cls(saved.model)
         if tokenizer.size > config.size:
             raise RunError(
@@ -104,15 +104,15 @@ class SubwordTokenizer:
         return tokenizer
 
     def state(self) -> FieldState:
-        """sentencepiece's own file is all there is."""
+        """The model file of sentencepiece."""
         return FieldState({}, self._model)
 
     def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
-        """It can write every text already, by bytes where it has no piece."""
+        """Return this tokenizer: byte fallback covers every text."""
         return self
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
-        """The ids of each text, in as many threads as are of use."""
+        """Encode texts, in several threads if that pays."""
         return [np.array(row, dtype=np.int32) for row in self._cut(texts)]
 
     def _cut(self, texts: Sequence[str]) -> Sequence[Sequence[int]]:
@@ -123,20 +123,22 @@ class SubwordTokenizer:
         return rows
 
     def encode_flat(self, texts: Sequence[str]) -> FlatIds:
-        """The same one after the other."""
+        """Encode texts to one flat array."""
         rows = self._cut(texts)
         lengths = np.fromiter(map(len, rows), np.int64, len(rows))
         return FlatIds(np.fromiter(chain.from_iterable(rows), np.int32), lengths)
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
-        """The pieces, each with the space that it begins with; for bytes their character."""
+        """The offsets of the pieces, each with its leading space; a byte has those of its
+        character.
+        """
         if ids is None:
             (ids,) = self.encode_many([text])
         if (ids < FIRST_PIECE).any():
             found = self._byte_offsets(ids.tolist(), f" {_escape(text)}")
         else:
             found = consecutive(self._lengths[ids].tolist())
-        found = shift(found, -1)  # the space in front, which is not in the text
+        found = shift(found, -1)  # without the leading space, which is not in the text
         if _NEEDS_ESCAPE.search(text):
             parts = _NEEDS_ESCAPE.split(text)
             lengths = [(len(part), len(part)) for part in parts]
@@ -147,19 +149,20 @@ class SubwordTokenizer:
         return found
 
     def _byte_offsets(self, ids: list[int], text: str) -> list[Offsets]:
-        """The same where some ids are of single bytes."""
+        """Offsets for ids that include single bytes."""
         owners = [place for place, char in enumerate(text) for _ in range(len(char.encode()))]
         sizes = [len(self._contents[token].replace(_SPACE.encode(), b" ")) for token in ids]
         return [(owners[start], owners[end - 1] + 1) for start, end in consecutive(sizes)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text; bytes that are not UTF-8 become U+FFFD."""
+        """Decode ids; bytes that are not UTF-8 become U+FFFD."""
         content = b"".join([self._contents[token] for token in ids]).decode(errors="replace")
         return _unescape(content.replace(_SPACE, " ").removeprefix(" "))
 
     def decoded_offsets(self, ids: Sequence[int]) -> list[Offsets]:
-        """The pieces, each with the space that it begins with; a character that is spelt in bytes
-        belongs to the first of them."""
+        """The offsets of the pieces, each with its leading space; a character in bytes belongs to
+        its first byte.
+        """
         tokens = np.array(ids, np.int64)
         if not self._is_plain[tokens].all():
             return prefix_offsets(ids, self.decode)
@@ -168,7 +171,7 @@ class SubwordTokenizer:
         return shift(found, -1) if opens else found
 
     def show(self, token: int) -> str:
-        """The piece as sentencepiece writes it, a space as U+2581."""
+        """The piece as sentencepiece prints it, with U+2581 for a space."""
         shown = self._shown.get(token)
         if shown is None:
             shown = self._shown[token] = _unescape(self._pieces[token])
@@ -176,7 +179,7 @@ class SubwordTokenizer:
 
 
 def sentencepiece() -> Any:
-    """The library, loaded when it is first needed."""
+    """Import the library lazily."""
     return import_module("sentencepiece")
 
 
@@ -189,7 +192,7 @@ def _unescape(text: str) -> str:
 
 
 def _sample(texts: Iterable[str], *, seed: int) -> list[str]:
-    """All texts, or a random half, quarter, ... of them, as many as fit the bound."""
+    """All texts, or a random half, quarter, ... of them that fits the bound."""
     draw = random.Random(key(seed, "subword sample")).random
     kept: list[tuple[float, str]] = []
     share, characters = 1.0, 0
@@ -207,7 +210,9 @@ def _sample(texts: Iterable[str], *, seed: int) -> list[str]:
 
 
 def _words(sample: Sequence[str], *, characters: int) -> Counter[str]:
-    """The words of the sample, cut wherever a character is not among so many common ones."""
+    """Count the words of the sample, split at every character that is not among the most common
+    ones.
+    """
     counts: Counter[str] = Counter()
     for text in sample:
         counts.update(text)
@@ -225,11 +230,11 @@ def _words(sample: Sequence[str], *, characters: int) -> Counter[str]:
 
 
 def _lines(words: Counter[str], *, seed: int) -> list[str]:
-    """Each word with its count, shared out among a bounded number of copies, in random order.
+    """Lines of repeated words by their counts, in random order, for a bounded number of copies.
 
-    Pieces never cross a space, so words are enough. Whole lines would not do: training takes
-    far more than linear time on long parts that recur (40 s for 68 kB of two words in turn).
-    A word comes at least twice where it can, since only what comes twice becomes a candidate.
+    Pieces never cross a space, so words are enough. Whole lines would not do: training is far more
+    than linear in long parts that recur (40 s for 68 kB of two words in turn). A word occurs at
+    least twice if possible, since only what occurs twice becomes a candidate.
     """
     lines = []
     for word in sorted(words):
@@ -241,7 +246,7 @@ def _lines(words: Counter[str], *, seed: int) -> list[str]:
 
 
 def _train(config: TextConfig, lines: Iterable[str]) -> bytes:
-    """sentencepiece's model file: one thread, no log, and all normalisation left to us."""
+    """Train a sentencepiece model file: one thread, no log, without normalization."""
     model = io.BytesIO()
     names = dict(zip(("pad", "unk", "bos", "eos"), SPECIAL_SYMBOLS, strict=True))
     train = partial(

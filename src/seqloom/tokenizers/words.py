@@ -1,17 +1,17 @@
-"""Words and marks, cut so that the exact spacing comes back (S1.3, RELIABILITY B2).
+"""Tokenizer of words and punctuation that preserves the exact spacing (S1.3, RELIABILITY B2).
 
-Text is a chain of tokens with a gap of white space (often none) before each. Ordinary gaps are not
-written: words stand apart by one space, and the vocabulary knows for each mark which gap usually
-comes before and after it in the data (none before an English `?`, a space before a French one,
-nothing after `l'`). A gap that differs is written as tokens of its own: white space as it is, and
-the empty symbol where there is less of it than usual.
+Text is a chain of tokens with a gap of white space (often none) before each. Usual gaps are not
+written: words are separated by one space, and the vocabulary stores for each mark the gap that
+usually comes before and after it in the data (none before an English `?`, a space before a French
+one, nothing after `l'`). Any other gap becomes tokens of its own: the white space itself, or the
+empty symbol if there is less than usual.
 
-What a word is: one pattern, each of whose repetitions is bounded, so that its time is linear.
+A single pattern defines words; each of its repetitions is bounded, so its time is linear.
 
-Most of it is Unicode. Three short lists are about languages: what French and Italian put before an
-apostrophe (`l'homme` is `l'` and `homme`, but `aujourd'hui` is one word), what English puts after
-one (`it's` is `it` and `'s`, but `don't` is one word), and what French hangs on a verb (`dis-moi`
-is `dis` and `-moi`, but `peut-être` is one word).
+Most of it is Unicode. Three short lists are language-specific: what French and Italian put before
+an apostrophe (`l'homme` is `l'` and `homme`, but `aujourd'hui` is one word), what English puts
+after one (`it's` is `it` and `'s`, but `don't` is one word), and what French appends to a verb
+(`dis-moi` is `dis` and `-moi`, but `peut-être` is one word).
 """
 
 import re
@@ -64,7 +64,7 @@ _SKIN_TONES = "\U0001f3fb-\U0001f3ff"
 
 
 def _marks() -> str:
-    """The combining marks as the inside of a character class."""
+    """The combining marks, for a character class."""
     planes = (*range(0x20000), *range(0xE0000, min(0xE0200, sys.maxunicode)))
     marks = [code for code in planes if unicodedata.category(chr(code)).startswith("M")]
     step = count()
@@ -74,7 +74,7 @@ def _marks() -> str:
 
 @cache
 def word_pattern() -> re.Pattern[str]:
-    """Matches one word or mark at every character that is not white space."""
+    """A pattern that matches one word or mark at every character that is not white space."""
     marks = _marks()
     word = rf"[^\W{_UNSPACED}]"
     letter = rf"[^\W\d_{_UNSPACED}]"
@@ -112,22 +112,22 @@ _SPACINGS = (
     _JOIN,
     "\u00a0",
     "\u202f",
-)  # what may be usual beside a mark; the first wins ties
+)  # candidates for the usual gap beside a mark; the first wins ties
 _JOIN_MARK = "\uffed"
 _OPEN_APOSTROPHE = re.compile(f"{_APOSTROPHE} ")
-_MOST_CHUNKS = 50_000  # that are remembered, with at most so many characters:
+_MOST_CHUNKS = 50_000  # cached chunks; longer ones than this many characters are not cached:
 _LONGEST_CHUNK = 32
-_Chunk = tuple[tuple[int, ...], tuple[Offsets, ...]]  # the ids of what stands between two spaces
+_Chunk = tuple[tuple[int, ...], tuple[Offsets, ...]]  # ids and offsets of a chunk
 _SPECIALS = len(SPECIAL_SYMBOLS)
 
 
 def split_words(text: str) -> list[str]:
-    """The words and marks of a text, without the white space between them."""
+    """Split a text into words and marks, without white space."""
     return word_pattern().findall(text)
 
 
 class WordTokenizer:
-    """Words and marks; those outside the vocabulary are `<unk>`, their spacing is kept."""
+    """One token per word or mark, with spacing preserved; `<unk>` outside the vocabulary."""
 
     def __init__(
         self,
@@ -136,7 +136,9 @@ class WordTokenizer:
         *,
         any_case: bool = False,
     ) -> None:
-        """`usual` has the gaps before and after each symbol that does not stand between spaces."""
+        """`usual` has the gaps before and after each symbol other than words separated by
+        spaces.
+        """
         self._usual = usual
         self._symbols = [*SPECIAL_SYMBOLS, *symbols]
         self._ids = SymbolIds(symbols, any_case=any_case)
@@ -148,19 +150,19 @@ class WordTokenizer:
 
     @property
     def size(self) -> int:
-        """The words, the marks, the spacing and the special symbols."""
+        """Size of the vocabulary: words, marks, spacing and special symbols."""
         return len(self._symbols)
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
-        """The most frequent words and marks, and the usual gaps beside them."""
+        """Learn the most frequent words and marks, and the usual gaps beside them."""
         counts, gaps = _count_words(texts)
         symbols = most_frequent(counts, config, always=(_JOIN, _SPACE))
         return cls(symbols, gaps.usual(symbols), any_case=config.any_case)
 
     @classmethod
     def restore(cls, config: TextConfig, saved: FieldState) -> Self:
-        """The saved words and their usual gaps."""
+        """Restore saved words and their usual gaps."""
         symbols = parse_symbols(config, saved)
         if symbols[:2] != [_JOIN, _SPACE]:
             raise RunError(
@@ -170,23 +172,23 @@ class WordTokenizer:
         return cls(symbols, gaps, any_case=config.any_case)
 
     def state(self) -> FieldState:
-        """The symbols in the order of their ids, and the gaps."""
+        """The vocabulary in order of ids, and the gaps."""
         gaps = {symbol: list(pair) for symbol, pair in self._usual.items()}
         return FieldState({"symbols": self._symbols[_SPECIALS:], "gaps": gaps})
 
     def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
-        """New words after the old ones, with their usual gaps; the old ones keep theirs."""
+        """Extend the vocabulary by new words and their usual gaps; existing ones stay."""
         counts, gaps = _count_words(texts)
         new = new_symbols(counts, config, self._ids)
         symbols, usual = [*self._symbols[_SPECIALS:], *new], {**self._usual, **gaps.usual(new)}
         return type(self)(symbols, usual, any_case=config.any_case)
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
-        """The ids of the words and marks, and of every gap that is not the usual one."""
+        """Encode words and marks, and each gap that is not the usual one."""
         return [np.array(self._encode(text), dtype=np.int32) for text in texts]
 
     def encode_flat(self, texts: Sequence[str]) -> FlatIds:
-        """The words and marks between two spaces looked up at once."""
+        """Encode texts to one flat array, by looking up chunks between spaces."""
         return self._chunk_table.encode(texts)
 
     @cached_property
@@ -194,8 +196,9 @@ class WordTokenizer:
         return ChunkTable(self._encode_chunk, self.encode_many, space=self._ids[_SPACE])
 
     def _encode_chunk(self, chunk: str) -> ChunkIds | None:
-        """What stands between two spaces; None where its ids depend on what is beside it: of an
-        apostrophe at its end, and where more than one space parts it from others."""
+        """Encode a chunk between two spaces; None if its ids depend on its neighbours: a final
+        apostrophe, or more than one space beside it.
+        """
         if not chunk or chunk[0].isspace() or chunk[-1].isspace() or chunk[-1] in "'\u2019":
             return None
         ids = [token for token, _ in self._tokens(chunk)]
@@ -203,7 +206,7 @@ class WordTokenizer:
         return ChunkIds(ids, closes=closes, opens=opens)
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
-        """The word or mark of each id, or the white space where that has one of its own."""
+        """The offsets of each id: of its word or mark, or of white space that has a token."""
         chunks = self._chunks(text)
         if chunks is None:
             return [offsets for _, offsets in self._tokens(text)]
@@ -234,8 +237,9 @@ class WordTokenizer:
         return found
 
     def _chunks(self, text: str) -> list[_Chunk] | None:
-        """What stands between spaces, each cut by itself and but once; None where there is other
-        white space, or an apostrophe that belongs to what comes after the space."""
+        """Split a text at spaces and tokenize each distinct chunk once; None if there is other
+        white space, or an apostrophe that belongs to the next chunk.
+        """
         written = text.split(_SPACE)
         if written != text.split() or _OPEN_APOSTROPHE.search(text):
             return None
@@ -258,7 +262,7 @@ class WordTokenizer:
         return chunks
 
     def _tokens(self, text: str) -> list[tuple[int, Offsets]]:
-        """Each id with the place of what it stands for."""
+        """The ids of a text with their offsets."""
         found: list[tuple[int, Offsets]] = []
         last, place = None, 0
         for gap, word in _words_with_spacing(text):
@@ -278,8 +282,9 @@ class WordTokenizer:
         return before if before != _SPACE else self._after[left]
 
     def _spaces(self, gap: str, place: int) -> Iterator[tuple[int, Offsets]]:
-        """White space as tokens, or the mark for none; white space that is not known still must
-        not attract usual gaps."""
+        """White space as tokens, or the empty symbol for none; unknown white space must not turn
+        into the usual gap.
+        """
         join = self._ids[_JOIN]
         if not gap:
             yield join, (place, place)
@@ -292,17 +297,17 @@ class WordTokenizer:
                 yield join, (start + 1, start + 1)
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text with all its spacing."""
+        """Decode ids, with all spacing."""
         return "".join([part for pair in self._parts(ids) for part in pair])
 
     def decoded_offsets(self, ids: Sequence[int]) -> list[Offsets]:
-        """The words and marks without the usual gaps before them."""
+        """The offsets of words and marks, without the usual gaps before them."""
         pairs = list(self._parts(ids))
         ends = accumulate(len(gap) + len(word) for gap, word in pairs)
         return [(end - len(word), end) for (_, word), end in zip(pairs, ends, strict=True)]
 
     def _parts(self, ids: Sequence[int]) -> Iterator[tuple[str, str]]:
-        """The usual gap before each token, and what the token stands for."""
+        """The usual gap before each token, and its text."""
         last: int | None = None
         for token in ids:
             spacing = token in self._spacing
@@ -310,12 +315,12 @@ class WordTokenizer:
             last = None if spacing else token
 
     def show(self, token: int) -> str:
-        """The word itself; spacing made visible."""
+        """The word itself; spacing in printable form."""
         return visible(self._symbols[token]) or _JOIN_MARK
 
 
 def _words_with_spacing(text: str) -> Iterator[tuple[str, str]]:
-    """Each token with the white space before it; last, where there is any, that at the end."""
+    """Each token with the white space before it, and at last the trailing white space, if any."""
     end = 0
     for match in word_pattern().finditer(text):
         yield text[end : match.start()], match.group()
@@ -325,7 +330,7 @@ def _words_with_spacing(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _count_words(texts: Iterable[str]) -> "tuple[Counter[str], _SpacingCounts]":
-    """How often each word, mark and unusual white space comes, and the gaps beside them."""
+    """Count words, marks and unusual white space, and the gaps beside them."""
     counts: Counter[str] = Counter()
     gaps = _SpacingCounts()
     for text in texts:
@@ -338,13 +343,15 @@ def _count_words(texts: Iterable[str]) -> "tuple[Counter[str], _SpacingCounts]":
 
 
 class _SpacingCounts:
-    """Counts of the gaps beside marks and beside characters of scripts that use no spaces."""
+    """Counts of the gaps beside marks and beside characters of unspaced scripts."""
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str, str]] = Counter()  # side, symbol, gap
 
     def count(self, chain: Sequence[tuple[str, str]]) -> None:
-        """A gap between a word and a mark tells of the mark; one between two marks, nothing."""
+        """Count the gaps of a text: one between a word and a mark counts for the mark, one between
+        two marks for neither.
+        """
         for (_, left), (gap, right) in pairwise(chain):
             if not right or gap not in _SPACINGS:
                 continue
@@ -356,7 +363,7 @@ class _SpacingCounts:
         self._counts = prune_counts(self._counts)
 
     def usual(self, symbols: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """The two usual gaps of each symbol that does not stand between spaces."""
+        """The two usual gaps of each symbol other than words separated by spaces."""
         pairs = {s: (self._commonest("before", s), self._commonest("after", s)) for s in symbols}
         return {symbol: pair for symbol, pair in pairs.items() if pair != (_SPACE, _SPACE)}
 
@@ -369,7 +376,7 @@ def _is_mark(char: str) -> bool:
 
 
 def _parse_spacings(gaps: Any, symbols: set[str]) -> dict[str, tuple[str, str]]:
-    """The saved gaps as types, or RunError."""
+    """Parse saved gaps; RunError if they are invalid."""
     if not isinstance(gaps, dict) or not gaps.keys() <= symbols:
         raise RunError(
             "the gaps beside its symbols are damaged", remedy="restore the file from a copy"

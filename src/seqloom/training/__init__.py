@@ -1,4 +1,4 @@
-"""Loss, optimiser and the training loop."""
+"""Losses, optimizers and the training loop."""
 
 from seqloom.training.distributed.ranks import SINGLE_PROCESS, PeerLostError, Ranks, process_group
 from seqloom.training.freezing import freeze, freeze_vectors

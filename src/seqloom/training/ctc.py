@@ -1,8 +1,8 @@
-"""The loss of connectionist temporal classification: beside a decoder's (S3.5), or alone (S1.1).
+"""The CTC loss, beside a decoder's loss (S3.5) or alone (S1.1).
 
-A layer gives at each step of the encoder a distribution over the target's symbols and a
-blank. A path of symbols becomes an output by merging repeats and dropping blanks; the likelihood of
-an output is the sum over all paths that become it.
+At each step of the encoder a layer gives a distribution over the target's symbols and a blank. A
+path is collapsed to an output by merging repeats and dropping blanks; the likelihood of an output
+is the sum over all paths that collapse to it.
 
 Graves et al. 2006, Connectionist Temporal Classification.
 """
@@ -26,9 +26,10 @@ __all__ = ["ctc_losses", "minimum_steps"]
 def ctc_losses(
     aligner: Callable[[Tensor], Tensor], memory: Memory, target: Int[Tensor, "B T"]
 ) -> Float[Tensor, "B"]:
-    """The negative log-likelihood of each target, less its `<end>`, over all its alignments.
+    """The negative log-likelihood of each target without its `<end>`, summed over all its
+    alignments.
 
-    DataError where a source has too few steps for any.
+    DataError if a source has too few steps for any alignment.
     """
     if memory.states is None or memory.mask is None:
         raise DataError("there are no steps to align the target with", remedy=CURE)
@@ -55,7 +56,9 @@ def ctc_losses(
 
 
 def minimum_steps(target: Int[Tensor, "B T"]) -> Int[Tensor, "B"]:
-    """The fewest steps of each target: one per symbol, and a blank between equal neighbours."""
+    """The fewest steps that can write each target: one per symbol, and a blank between equal
+    neighbours.
+    """
     real = target.ne(EMPTY) & target.ne(END)
     alike = (target[:, 1:] == target[:, :-1]) & real[:, 1:]
     return real.sum(dim=1) + alike.sum(dim=1)

@@ -15,7 +15,7 @@ OWNERS = {
     "encoder": ("encoder.",),
     "decoder": ("decoder.", "head."),
 }
-PART_USERS: dict[FrozenPart, set[str]] = {  # who is meant to stay with a part
+PART_USERS: dict[FrozenPart, set[str]] = {  # the modules that a name stands for
     "front": {"the encoder"},
     "encoder": {"the encoder"},
     "decoder": {"the decoder", "the output layer"},
@@ -25,10 +25,10 @@ PART_USERS: dict[FrozenPart, set[str]] = {  # who is meant to stay with a part
 
 
 def freeze(model: Network, parts: Collection[FrozenPart]) -> list[str]:
-    """Freeze the named parts; return a sentence about weights that other parts share.
+    """Freeze the named parts; return a note on weights shared with other parts.
 
-    A weight that a frozen part uses is frozen for every user, so that the part's output does not
-    change. ConfigError where this contradicts itself or leaves nothing to train.
+    A weight of a frozen part is frozen wherever it is used. ConfigError if the names contradict
+    each other or nothing is left to train.
     """
     names: dict[int, list[str]] = {}
     for name, parameter in model.named_parameters(remove_duplicate=False):
@@ -57,7 +57,7 @@ def freeze(model: Network, parts: Collection[FrozenPart]) -> list[str]:
 
 
 def freeze_vectors(model: Network, tables: Collection[Embedding]) -> list[str]:
-    """Freeze these embedding tables; return a sentence where the output layer shares them."""
+    """Freeze these embedding tables; return a note if the output layer shares them."""
     for each in tables:
         each.table.requires_grad_(False)
     frozen = {id(each.table) for each in tables}
@@ -73,7 +73,7 @@ def _all_names(names: Mapping[int, list[str]]) -> list[str]:
 
 
 def _belongs_to(part: FrozenPart, uses: list[str], *, table: bool) -> bool:
-    """Whether a weight with these names belongs to a part."""
+    """Whether the weight with these names belongs to a part."""
     output = any(use.startswith(OUTPUT) for use in uses)
     inputs = any(not use.startswith(OUTPUT) for use in uses)
     match part:

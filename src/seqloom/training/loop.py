@@ -1,4 +1,4 @@
-"""The loop computes updates and yields them; saving, validating and stopping are the caller's."""
+"""The training loop: yields updates; saving, validation and stopping are left to the caller."""
 
 import math
 import time
@@ -28,18 +28,18 @@ class Portion(NamedTuple):
 
     examples: list[Example]
     tokens: int
-    describe: Callable[[], str]  # names its rows, when something goes wrong
+    describe: Callable[[], str]  # names its rows in errors
     backward: Callable[[Example, LossOptions], Sums] | None = (
-        None  # of a stream, whose state is carried on
+        None  # in a stream, whose state is carried over
     )
 
 
 @dataclass(frozen=True)
 class Update:
-    """What one update did."""
+    """The figures of one update."""
 
-    step: int  # updates made so far, this one included
-    loss: float  # smoothed, without penalties; per token, or as `training.loss` says
+    step: int  # number of updates, including this one
+    loss: float  # with label smoothing, without penalties; per token, or as `training.loss` says
     tokens: int
     gradient_norm: float
     rate: float
@@ -62,12 +62,12 @@ def fit(
 ) -> Iterator[Update]:
     """Updates number `start`, `start + 1`, ... up to the configured number.
 
-    Randomness is set anew at each update from (seed, step, rank), so stopping between two of them
-    and starting again changes nothing. When the first rank's caller stops asking, all ranks end;
-    when it changes the optimizer's scale between two updates, all follow. Ranks learn of either
-    with the sum of the next gradients, so that an update takes one exchange.
+    The generator is seeded at each update from (seed, step, rank), so resuming between two updates
+    changes nothing. When rank 0's caller stops iterating, all ranks end; when it changes the
+    optimizer's scale, all follow. Both travel with the all-reduce of the next gradients, so an
+    update takes one exchange.
     """
-    awaited = False  # whether other ranks wait for what this one has to say
+    awaited = False  # whether other ranks wait for this one
     try:
         for step in range(start, optimizer.config.updates):
             awaited = True
@@ -118,7 +118,7 @@ def _gradients(optimizer: Optimizer, work: Portion, ranks: Ranks) -> ReducedLoss
 
 
 def _backward_truncated(model: Network, example: Example, cost: LossOptions, *, steps: int) -> Sums:
-    """As `backward`, with gradients through time that end after so many steps."""
+    """As `backward`, with truncated backpropagation through time."""
     if model.decoder is not None:
         return backward_truncated(model, example, cost, steps=steps)[0]
     with truncate_gradients(steps):
@@ -126,7 +126,7 @@ def _backward_truncated(model: Network, example: Example, cost: LossOptions, *, 
 
 
 def _divergence_error(model: nn.Module, step: int, loss: float, work: Portion) -> DivergedError:
-    """The error that names the step, the first part that is not finite, and the rows."""
+    """The error that names the step, the first nonfinite part, and the rows."""
     parameters = dict(model.named_parameters())
     weights = [f"weight {name}" for name, value in parameters.items() if not _is_finite(value)]
     gradients = [

@@ -1,4 +1,4 @@
-"""A moving average of the weights, which follows every update (S6.6)."""
+"""An exponential moving average of the weights, updated after every step (S6.6)."""
 
 from collections.abc import Mapping
 
@@ -23,17 +23,17 @@ class MovingAverage:
 
     @torch.no_grad()
     def update(self, step: int) -> None:
-        """Take in the weights after `step` updates; the first ones replace what came before."""
+        """Add the weights after `step` updates; early ones replace the average."""
         decay = min(self._decay, step / (step + 10))
         for mean, weight in zip(self._means.values(), self._model.parameters(), strict=True):
             mean.lerp_(weight, 1 - decay)
 
     def tensors(self) -> dict[str, Tensor]:
-        """The means, under the names of the parameters."""
+        """The averages by parameter name."""
         return self._means
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Take back what `tensors` gave."""
+        """Restore what `tensors` returned."""
         for name, mean in self._means.items():
             if name not in tensors or tensors[name].shape != mean.shape:
                 raise RunError(f"the saved average has nothing that fits {name}")

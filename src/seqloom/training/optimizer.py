@@ -1,7 +1,7 @@
-"""Learning rates, update rules and updates: from gradients to new weights (S6.5, S6.6).
+"""Optimizers and learning rate schedules (S6.5, S6.6).
 
-To add a schedule, register a function of the options and the step with `SCHEDULES.part`; it gives
-the rate after warm-up as a share of `training.rate`. To add a rule, register its options with
+To add a schedule, register a function of the options and the step with `SCHEDULES.part`; it returns
+the rate after warm-up as a fraction of `training.rate`. To add a rule, register its options with
 `OPTIMIZERS.options` and a function from options and model to `UpdateRule`s with `OPTIMIZERS.part`.
 """
 
@@ -29,7 +29,7 @@ __all__ = ["Optimizer", "UpdateRule", "decay_progress", "learning_rate", "traina
 
 
 def learning_rate(config: TrainingConfig, step: int) -> float:
-    """The rate of update number `step`, from 0: a linear rise, then the configured decay.
+    """The learning rate of update `step`, from 0: linear warm-up, then the configured decay.
 
     The decreases of a plateau schedule depend on validation results; they are the optimizer's
     `scale`.
@@ -41,14 +41,14 @@ def learning_rate(config: TrainingConfig, step: int) -> float:
 
 
 def decay_progress(config: TrainingConfig, step: int) -> float:
-    """The share of the updates after warm-up that is done, from 0 to 1."""
+    """The fraction of the updates after warm-up that are done, from 0 to 1."""
     return min((step - config.warmup) / max(config.updates - config.warmup, 1), 1.0)
 
 
 @SCHEDULES.part("constant")
 @SCHEDULES.part("plateau")
 def constant(config: TrainingConfig, step: int) -> float:
-    """Always the highest rate."""
+    """The highest rate throughout."""
     return 1.0
 
 
@@ -60,13 +60,13 @@ def inverse_square_root(config: TrainingConfig, step: int) -> float:
 
 @SCHEDULES.part("linear")
 def linear(config: TrainingConfig, step: int) -> float:
-    """A straight line down to `final_rate`."""
+    """Linear decay to `final_rate`."""
     return _towards_final(config, 1 - decay_progress(config, step))
 
 
 @SCHEDULES.part("cosine")
 def cosine(config: TrainingConfig, step: int) -> float:
-    """Half a cosine wave down to `final_rate`: Loshchilov and Hutter 2017, SGDR."""
+    """Cosine decay to `final_rate`: Loshchilov and Hutter 2017, SGDR."""
     return _towards_final(config, (1 + math.cos(math.pi * decay_progress(config, step))) / 2)
 
 
@@ -80,20 +80,20 @@ MOMENTUM = ("momentum_buffer",)
 
 
 class UpdateRule(NamedTuple):
-    """An optimizer for some of the parameters, and the names of the tensors it keeps for each."""
+    """A torch optimizer for some of the parameters, and the names of its state tensors."""
 
     optimizer: torch.optim.Optimizer
     state_names: tuple[str, ...]
 
 
 def trainable(model: nn.Module) -> list[nn.Parameter]:
-    """The parameters that need a gradient."""
+    """The parameters that require a gradient."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
 @OPTIMIZERS.part("sgd")
 def sgd(options: SgdConfig, model: nn.Module) -> list[UpdateRule]:
-    """Stochastic gradient descent, with momentum if so configured."""
+    """Stochastic gradient descent, with momentum if configured."""
     rule = torch.optim.SGD(trainable(model), lr=0.0, momentum=options.momentum, fused=True)
     return [UpdateRule(rule, MOMENTUM if options.momentum else ())]
 
@@ -114,8 +114,8 @@ def adamw(options: AdamWConfig, model: nn.Module) -> list[UpdateRule]:
 
 @OPTIMIZERS.part("muon")
 def muon(options: MuonConfig, model: nn.Module) -> list[UpdateRule]:
-    """Muon for matrices, with updates as large as AdamW's so that one learning rate serves both;
-    AdamW for embedding tables and all other parameters.
+    """Muon for matrices, with updates scaled to AdamW's size, so that one learning rate serves
+    both; AdamW for embedding tables and all other parameters.
 
     Jordan et al. 2024, Muon: An Optimizer for Hidden Layers in Neural Networks; Liu et al. 2025,
     Muon is Scalable for LLM Training.
@@ -149,15 +149,15 @@ def _adamw(parameters: list[nn.Parameter], options: AdamWConfig | MuonConfig) ->
 class Optimizer:
     """Updates a model's weights from their gradients; its state can be saved.
 
-    A parameter that needs no gradient is left alone and costs no memory (S6.7).
+    A parameter that requires no gradient is ignored and costs no memory (S6.7).
     """
 
     def __init__(self, model: Network, config: TrainingConfig, *, rows: int = 1) -> None:
         """`rows` is the n of the penalties λ/n R(w)."""
         self.model = model
         self.config = config
-        self.skipped = 0  # updates left out so far
-        self.scale = 1.0  # of the rate, besides its schedule: a plateau lowers it
+        self.skipped = 0  # updates skipped so far
+        self.scale = 1.0  # factor of the rate besides its schedule, lowered on a plateau
         self._rows = rows
         chosen = config.optimizer
         self._rules: list[UpdateRule] = OPTIMIZERS.parts[chosen.kind](chosen, model)
@@ -179,7 +179,7 @@ class Optimizer:
                 parameter.grad.add_(parameter.detach(), alpha=second)
 
     def gradient_norm(self) -> float:
-        """The norm of all gradients taken as one vector (S6.5)."""
+        """The global norm of the gradients (S6.5)."""
         return float(nn.utils.get_total_norm(list(self._gradients())))
 
     def update(self, step: int, norm: float) -> float:
@@ -203,12 +203,12 @@ class Optimizer:
         return rate
 
     def skip(self) -> float:
-        """Leave an update out; return 0, the learning rate used."""
+        """Skip an update; return 0, the learning rate used."""
         self.skipped += 1
         return 0.0
 
     def tensors(self) -> dict[str, Tensor]:
-        """Its state, under names such as `decoder.norm.weight/exp_avg`."""
+        """The state, under names such as `decoder.norm.weight/exp_avg`."""
         return {
             f"{name}/{part}": value
             for name, parameter in self.model.named_parameters()
@@ -217,7 +217,7 @@ class Optimizer:
         }
 
     def restore(self, tensors: Mapping[str, Tensor]) -> None:
-        """Restore what `tensors` returned; a parameter without saved state starts afresh."""
+        """Restore what `tensors` returned; a parameter without saved state starts anew."""
         names = {parameter: name for name, parameter in self.model.named_parameters()}
         for rule, parts in self._rules:
             for parameter in (each for group in rule.param_groups for each in group["params"]):

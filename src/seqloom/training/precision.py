@@ -1,4 +1,4 @@
-"""What products are computed in: float32, or bfloat16 where the processor can (S6.6)."""
+"""The precision of matrix products: float32, or bfloat16 where the processor supports it (S6.6)."""
 
 import os
 from contextlib import AbstractContextManager
@@ -20,7 +20,7 @@ __all__ = [
 
 Precision = Literal["float32", "bfloat16"]
 PRIMITIVE_CACHES = "ONEDNN_PRIMITIVE_CACHE_CAPACITY", "LRU_CACHE_CAPACITY"  # in the environment
-PRIMITIVES = 64  # shapes of products; an update uses about 50, and the next one others
+PRIMITIVES = 64  # cached shapes of products; an update uses about 50, mostly new ones
 BFLOAT16_FEATURES = ("avx512_bf16", "amx_bf16", "bf16", "sve_bf16")
 
 
@@ -32,21 +32,22 @@ def has_bfloat16() -> bool:
 
 
 def bound_primitive_cache() -> None:
-    """Let torch keep the code of fewer products in bfloat16, before it has made the first: each
-    shape has code of its own, and the shapes of batches are many."""
+    """Limit oneDNN's cache of generated code, before its first use: each shape of a bfloat16
+    product has code of its own, and batches have many shapes.
+    """
     for name in PRIMITIVE_CACHES:
         os.environ.setdefault(name, str(PRIMITIVES))
 
 
 def precision_of(config: TrainingConfig) -> Precision:
-    """What products are computed in here."""
+    """The precision of matrix products on this machine."""
     if config.precision == "auto":
         return "bfloat16" if has_bfloat16() else "float32"
     return config.precision
 
 
 def check_precision(config: TrainingConfig) -> None:
-    """ConfigError where bfloat16 is asked of a processor that has no unit for it."""
+    """ConfigError if bfloat16 is configured and the processor has no unit for it."""
     if config.precision == "bfloat16" and not has_bfloat16():
         raise ConfigError(
             "training.precision = 'bfloat16': this processor has no unit for it and would only "
@@ -56,5 +57,7 @@ def check_precision(config: TrainingConfig) -> None:
 
 
 def matmul_precision(precision: Precision) -> AbstractContextManager[None]:
-    """Compute matrix products of the block in bfloat16, if so asked; sums and norms stay exact."""
+    """Compute matrix products in the block in bfloat16 if configured; sums and norms stay in
+    float32.
+    """
     return torch.autocast("cpu", torch.bfloat16, enabled=precision == "bfloat16")

@@ -1,4 +1,4 @@
-"""Token-level distillation: a student learns its teachers' distribution at each position.
+"""Token-level distillation: the student matches its teachers' distribution at each position.
 
 Hinton, Vinyals and Dean 2015, Distilling the Knowledge in a Neural Network; for texts, Kim and Rush
 2016, Sequence-Level Knowledge Distillation.
@@ -15,26 +15,27 @@ __all__ = ["SoftTargets", "likeliest_symbols"]
 
 
 class SoftTargets(NamedTuple):
-    """The likeliest symbols of each position and their probabilities, which sum to 1."""
+    """The top-k symbols of each position and their probabilities, which sum to 1."""
 
     symbols: Int[Tensor, "*N K"]
     probabilities: Float[Tensor, "*N K"]
-    share: float  # of the loss; the label has the rest
+    share: float  # of the loss; the label gets the rest
     temperature: float
 
     def select(self, places: Int[Tensor, "M"]) -> "SoftTargets":
-        """Those at these places, counted over all rows one after another."""
+        """The targets at these positions of the flattened batch."""
         symbols, probabilities = (each.flatten(0, 1).index_select(0, places) for each in self[:2])
         return self._replace(symbols=symbols, probabilities=probabilities)
 
     def split(self, size: int) -> "list[SoftTargets]":
-        """Stretches of so many places."""
+        """Chunks of so many positions."""
         parts = zip(self.symbols.split(size), self.probabilities.split(size), strict=True)
         return [self._replace(symbols=one, probabilities=other) for one, other in parts]
 
     def mix(self, losses: Float[Tensor, "N"], scores: Float[Tensor, "N V"]) -> Float[Tensor, "N"]:
-        """The losses of labels with τ² times the cross-entropy of the teachers' distribution and
-        the student's, both at temperature τ."""
+        """Mix the losses of labels with τ² times the cross-entropy between the teachers' and the
+        student's distributions at temperature τ.
+        """
         logs = (scores / self.temperature).log_softmax(-1).gather(1, self.symbols)
         soft = -(self.probabilities.to(logs.dtype) * logs).sum(1) * self.temperature**2
         return (1 - self.share) * losses + self.share * soft
@@ -43,8 +44,9 @@ class SoftTargets(NamedTuple):
 def likeliest_symbols(
     scores: Sequence[Float[Tensor, "N V"]], *, temperature: float, most: int
 ) -> tuple[Int[Tensor, "N K"], Float[Tensor, "N K"]]:
-    """The likeliest symbols by the mean distribution of several models, and their shares of what
-    these have together."""
+    """The top-k symbols of the mean distribution of several models, with renormalized
+    probabilities.
+    """
     every = torch.stack([(each / temperature).softmax(-1) for each in scores]).mean(0)
     values, symbols = every.topk(min(most, every.shape[1]), dim=-1)
     return symbols, values / values.sum(-1, keepdim=True)

@@ -1,7 +1,7 @@
-"""Texts of any length, read chunk by chunk (S6.2).
+"""Language model training on a stream of text, chunk by chunk (S6.2).
 
-A chunk starts from the state of the one before. A Transformer, whose state grows with the text,
-starts every chunk afresh.
+A chunk starts from the state of the one before. A Transformer, whose cache would grow with the
+text, starts every chunk from an empty one.
 """
 
 from collections.abc import Iterable
@@ -27,18 +27,18 @@ __all__ = [
     "without_source",
 ]
 
-AT_ONCE = 1_024  # positions whose distributions are held
+AT_ONCE = 1_024  # positions whose logits are held at once
 
 
 def start_stream(model: SequenceModel, lanes: int) -> StreamState:
-    """The start of so many parallel texts."""
+    """The initial state of so many parallel lanes."""
     device = next(model.parameters()).device
     token = torch.full((lanes,), START, dtype=torch.int64, device=device)
     return StreamState(model.decoder.start(Memory(lanes)), token)
 
 
 def stream_tensors(carried: StreamState) -> list[Tensor]:
-    """The tensors of a stream's state, with a row for each lane."""
+    """A stream's state as tensors, with a row for each lane."""
     found: list[Tensor] = []
     tree_map(found.append, carried.state.own)
     return [*found, carried.token]
@@ -64,7 +64,9 @@ def backward_stream(
     steps: int,
     first: StreamState | None,
 ) -> tuple[Sums, StreamState]:
-    """As `backward_truncated`, for a text that continues from `first` if the state is carried."""
+    """As `backward_truncated`, for a text that continues from the state `first` if the decoder
+    carries one.
+    """
     if model.decoder.carries_state:
         return backward_truncated(model, example, cost, steps=steps, first=first)
     totals = Sums(0.0, 0.0, 0)
@@ -76,7 +78,7 @@ def backward_stream(
 
 @torch.no_grad()
 def measure_stream(model: SequenceModel, chunks: Iterable[Int[Tensor, "B _"]]) -> float:
-    """The loss per token of a text that comes in chunks of its lanes."""
+    """The loss per token of a text, given as chunks of its lanes."""
     negative, tokens, first = 0.0, 0, None
     for chunk in chunks:
         state, token = first or start_stream(model, len(chunk))
@@ -93,6 +95,6 @@ def measure_stream(model: SequenceModel, chunks: Iterable[Int[Tensor, "B _"]]) -
 
 
 def without_source(chunk: Int[Tensor, "B T"]) -> Example:
-    """Tokens of a text without a source, as an example."""
+    """An example of target tokens without a source."""
     nothing = torch.full_like(chunk[:, :1], END)
     return Example(Source(nothing, torch.ones_like(nothing[:, 0])), chunk)

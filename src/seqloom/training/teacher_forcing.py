@@ -1,7 +1,8 @@
-"""Teacher forcing and scheduled sampling: which steps read the label in training (S6.3).
+"""Schedules of teacher forcing: the probability that a step reads the label (S6.3).
 
 To add a kind of teacher forcing, register its options with `FORCING.options` and a function of
-options, update and number of updates with `FORCING.part`; it gives the probability of a label.
+options, update and number of updates with `FORCING.part`; it returns the probability of reading the
+label.
 """
 
 import math
@@ -32,7 +33,7 @@ __all__ = [
 
 
 class ForcingSchedule:
-    """The scheduled sampling of every batch, a function of the seed and the update."""
+    """Gives the scheduled sampling of every batch as a function of the seed and the update."""
 
     def __init__(self, config: TrainingConfig, *, seed: int) -> None:
         self._config = config
@@ -41,7 +42,9 @@ class ForcingSchedule:
     def for_batch(
         self, step: int, batch: int, numbers: Int[Tensor, "B"]
     ) -> ScheduledSampling | None:
-        """For these rows of a batch of update `step`; None where each step reads the label."""
+        """The sampling for these rows of a batch of update `step`; None if every step reads the
+        label.
+        """
         chosen = self._config.forcing.free_running
         if chosen is None:
             return None
@@ -86,36 +89,38 @@ def constant(options: ConstantForcingConfig, step: int, updates: int) -> float:
 
 @FORCING.part("linear")
 def linear(options: LinearForcingConfig, step: int, updates: int) -> float:
-    """A straight line down from 1."""
+    """Linear decay from 1."""
     return max(options.least, 1 - step / (2 * _half(options, updates)))
 
 
 @FORCING.part("exponential")
 def exponential(options: ExponentialForcingConfig, step: int, updates: int) -> float:
-    """The same factor at each update."""
+    """Exponential decay."""
     return max(options.least, float(0.5 ** (step / _half(options, updates))))
 
 
 @FORCING.part("inverse-sigmoid")
 def inverse_sigmoid(options: InverseSigmoidForcingConfig, step: int, updates: int) -> float:
-    """`k / (k + e^(step/k))`."""
+    """Inverse sigmoid decay: `k / (k + e^(step/k))`."""
     k = _inverse_sigmoid_scale(_half(options, updates))
     return max(options.least, 1 / (1 + math.exp(min(step / k - math.log(k), 700))))
 
 
 def _half(options: DecayForcingOptions, updates: int) -> float:
-    """The update in which half of the labels are read."""
+    """The update at which the probability is one half."""
     return float(options.half or max(updates / 2, 1))
 
 
 def temperature(config: FreeRunningOptions, step: int, updates: int) -> float:
-    """The temperature of Gumbel draws in update number `step`, which changes geometrically."""
+    """The temperature of Gumbel draws at update `step`, which changes geometrically."""
     done = min(step / max(updates - 1, 1), 1.0)
     return float(config.temperature ** (1 - done) * config.final_temperature**done)
 
 
 def _inverse_sigmoid_scale(half: float) -> float:
-    """The k of k / (k + e^(step/k)) that makes it one half at `half`: k ln k = half (Newton)."""
+    """The k for which k / (k + e^(step/k)) is one half at `half`: k ln k = half, by Newton's
+    method.
+    """
     k = half + 1.0
     for _ in range(50):
         k = (half + k) / (1 + math.log(k))

@@ -1,8 +1,8 @@
-"""Truncated backpropagation through time: gradients go back a limited number of steps (S6.2).
+"""Truncated backpropagation through time: gradients flow back a limited number of steps (S6.2).
 
 The target is read in chunks. A chunk starts from the detached state of the one before, and its
-graph is freed before the next is read: memory is bounded by the chunk. What all chunks read of the
-source is a leaf whose gradient is summed over them, and goes back through the encoder once.
+graph is freed before the next is read: memory is bounded by the chunk. What the chunks read of the
+source is a leaf; its gradient is summed over them and passed back through the encoder once.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ __all__ = ["StreamState", "backward_truncated"]
 
 
 class StreamState(NamedTuple):
-    """The position in a long text: the detached state, and the token that is read next."""
+    """The position in a long text: the detached state, and the next token to read."""
 
     state: State[Any, Any]
     token: Int[Tensor, "B"]
@@ -45,9 +45,9 @@ def backward_truncated(
     steps: int,
     first: StreamState | None = None,
 ) -> tuple[Sums, StreamState]:
-    """As `backward`, with gradients that end at the start of each chunk of so many steps.
+    """As `backward`, with gradients cut at the start of each chunk of so many steps.
 
-    Text that continues an earlier piece starts from its `StreamState`, and reads no source.
+    Text that continues an earlier chunk starts from its `StreamState` and has no source.
 
     Williams and Peng 1990, An Efficient Gradient-Based Algorithm for On-Line Training of Recurrent
     Network Trajectories.
@@ -81,7 +81,7 @@ def backward_truncated(
 def _chunks(
     fed: TargetFeed, factors: Tensor | None, steps: int
 ) -> Iterator[tuple[Tensor, Tensor, Tensor, Tensor | None]]:
-    """Chunks of so many steps of each."""
+    """Split all tensors into chunks of so many steps."""
     factors = extend_factors(factors, fed.labels)
     for begin in range(0, fed.labels.shape[1], steps):
         part = slice(begin, begin + steps)
@@ -90,18 +90,18 @@ def _chunks(
 
 
 class _Leaves:
-    """Detached copies of tensors, whose gradients are passed back in the end."""
+    """Detached copies of tensors, whose gradients are passed back at the end."""
 
     def __init__(self) -> None:
         self._pairs: list[tuple[Tensor, Tensor]] = []
 
     def of(self, state: State[Any, Any]) -> State[Any, Any]:
-        """The same state with every tensor a leaf."""
+        """The same values, with every tensor a leaf."""
         own, shared = (tree_map(self._leaf, part) for part in (state.own, state.shared))
         return replace(state, own=own, shared=shared)
 
     def backward(self) -> None:
-        """Pass the summed gradients of the leaves on to the original tensors."""
+        """Pass the summed gradients of the leaves back to the original tensors."""
         found = [(made, leaf.grad) for made, leaf in self._pairs if leaf.grad is not None]
         if found:
             torch.autograd.backward([made for made, _ in found], [grad for _, grad in found])

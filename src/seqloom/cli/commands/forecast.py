@@ -1,4 +1,4 @@
-"""What `seqloom predict` does with a series: forecast what follows the end of a table."""
+"""`seqloom predict` on series: forecast what follows the end of a table."""
 
 import json
 from pathlib import Path
@@ -13,7 +13,7 @@ __all__ = ["ForecastOptions", "write_forecast"]
 
 
 class ForecastOptions(NamedTuple):
-    """What is asked of a forecast."""
+    """Options of a forecast."""
 
     file: Path | None
     assignments: list[str]
@@ -23,7 +23,7 @@ class ForecastOptions(NamedTuple):
 
 
 def write_forecast(model: "Forecaster", options: ForecastOptions) -> None:
-    """Print the forecast as CSV, or a JSON object a step, and draw it if so wished."""
+    """Print the forecast as CSV, or one JSON object per step; draw it if asked."""
     if options.file is None:
         raise ConfigError(
             "a forecast goes on from a table", remedy="name its CSV file after the run"
@@ -42,7 +42,7 @@ def write_forecast(model: "Forecaster", options: ForecastOptions) -> None:
 
 
 def _steps(assignments: list[str]) -> int | None:
-    """How many steps are wanted, where the options say so."""
+    """The number of steps to forecast, if the options set it."""
     from seqloom.config import leaves, parse_assignments
 
     chosen = dict(leaves(parse_assignments(assignments)))

@@ -1,4 +1,4 @@
-"""A glossary on the command line: the option, and what is said about its terms."""
+"""Glossaries on the command line: the option, and a report on its terms."""
 
 import sys
 from collections import deque
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GlossaryOption", "TermReport"]
 
-TOLD = 5  # terms that a model cannot write, named one by one
+TOLD = 5  # most unwritable terms listed one by one
 SEPARATOR = "|"
 GlossaryOption = Annotated[
     Path | None,
@@ -29,7 +29,7 @@ GlossaryOption = Annotated[
 
 
 class TermReport:
-    """Counts the terms of inputs that come out."""
+    """Counts glossary terms in inputs and outputs."""
 
     def __init__(self, glossary: "Glossary") -> None:
         from seqloom.prediction import TermCount
@@ -43,7 +43,7 @@ class TermReport:
             self.count += self.glossary.count(source, translation)
 
     def watch(self, ask: "Callable[..., Iterable[Output]]") -> "Callable[..., Iterator[Output]]":
-        """The same function from inputs to outputs, whose outputs are counted."""
+        """Wrap a function from inputs to outputs so that its outputs are counted."""
 
         def outputs(cells: Iterable[str], **options: Any) -> "Iterator[Output]":
             read: deque[str] = deque()
@@ -60,7 +60,9 @@ class TermReport:
         return outputs
 
     def write(self, model: "Predictor") -> None:
-        """Say on standard error how many came out, and which the model cannot write at all."""
+        """Report on standard error how many terms were translated, and which the model cannot
+        write.
+        """
         print(f"terms of the glossary that came out: {self.count}", file=sys.stderr)
         writer = model.as_text_predictor()
         unknown = [] if writer is None else writer.unwritable_terms(self.glossary)

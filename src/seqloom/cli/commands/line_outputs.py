@@ -1,4 +1,4 @@
-"""Lines in, lines out: what `predict` does with anything but a document or a series."""
+"""`seqloom predict` on lines: one output line per input line."""
 
 import json
 import sys
@@ -24,7 +24,7 @@ Ask = Callable[..., Iterable["Output"]]
 
 @dataclass(frozen=True)
 class LineFiles:
-    """Where lines come from and go to: standard input and output where there is no path."""
+    """Input and output files; standard input and output if None."""
 
     input: Path | None
     output: Path | None
@@ -36,9 +36,9 @@ class LineFiles:
 def write_lines(
     model: "Predictor", asks: Ask, files: LineFiles, *, made_from: Mapping[str, object]
 ) -> None:
-    """Write an output for each input line; unreadable lines that are skipped are counted.
+    """Write one output per input line; skipped unreadable lines are counted.
 
-    `made_from` is what else outputs depend on, so that parts of others are not gone on with.
+    `made_from` identifies whatever else outputs depend on, so that only matching parts are resumed.
     """
     from seqloom.data import InputFile, Report
     from seqloom.prediction import GROUP_SIZE
@@ -70,7 +70,7 @@ def write_lines(
 def _parts(
     model: "Predictor", files: LineFiles, made_from: Mapping[str, object], block: int
 ) -> OutputParts | None:
-    """The parts of an output file; ConfigError where several ranks have none to share."""
+    """The parts of an output file; ConfigError if several ranks have no file to share."""
     from seqloom.runs.process import torchrun_environment
 
     place = torchrun_environment()
@@ -91,7 +91,7 @@ def _parts(
 
 
 def _identity(path: Path | None) -> list[object]:
-    """What tells a file of inputs from another or from an earlier state of it."""
+    """An identity of the input file that changes with its content."""
     if path is None or not path.is_file():
         return [None if path is None else str(path)]
     state = path.stat()
@@ -101,7 +101,7 @@ def _identity(path: Path | None) -> list[object]:
 def _blank_unreadable(
     lines: Iterable[str], model: "Predictor", report: "Report", file: Path | None
 ) -> Iterator[str]:
-    """The lines, blank where the model cannot read them, which is counted."""
+    """Replace lines that the model cannot read by blank ones, and count them."""
     from seqloom.data import FileLocation, Reason, file_name
 
     for number, line in enumerate(lines, 1):
@@ -114,7 +114,7 @@ def _blank_unreadable(
 
 
 def _locate_errors(outputs: "Iterable[Output]", inputs: "InputFile") -> "Iterator[Output]":
-    """The outputs; an input that cannot be read is an error that names its file and line."""
+    """Yield outputs; an input that cannot be read is an error that names its file and line."""
     from seqloom.data import FileLocation, file_name
 
     try:
@@ -125,7 +125,7 @@ def _locate_errors(outputs: "Iterable[Output]", inputs: "InputFile") -> "Iterato
 
 
 def _format(outputs: "Iterable[Output]", *, as_json: bool) -> Iterator[str]:
-    """A line for each output; in the end standard error says how many inputs were too long."""
+    """Format one line per output; report on standard error how many inputs were too long."""
     from seqloom.prediction.warnings import WarningCounts
 
     warnings = WarningCounts()

@@ -1,8 +1,8 @@
-"""The output of `predict` as a file made of parts, which several processes can share.
+"""Output files of `predict` written in parts, so that they can be resumed and shared by processes.
 
 The input is cut into blocks of lines. Each finished block is a file of its own beside the output,
-so that a later call goes on where a break was, and ranks of torchrun take turns. The blocks are
-joined in the order of the input when all are there.
+so that an interrupted call can be resumed and ranks of torchrun can share the work. When all blocks
+exist they are joined in the order of the input.
 """
 
 import json
@@ -18,13 +18,13 @@ from seqloom.errors import ConfigError, DataError
 __all__ = ["OutputParts", "open_parts"]
 
 PLAN = "plan.json"
-POLL = 0.2  # seconds between two looks for the blocks of other ranks
+POLL = 0.2  # seconds between polls for the blocks of other ranks
 COPIED = 1 << 20  # bytes at a time
 
 
 @dataclass(frozen=True)
 class OutputParts:
-    """Where the blocks of an output lie, and which of them this process writes."""
+    """The blocks of an output, and which of them this process writes."""
 
     output: Path
     block: int  # lines
@@ -33,7 +33,7 @@ class OutputParts:
 
     @property
     def folder(self) -> Path:
-        """The blocks that are finished."""
+        """The folder of finished blocks."""
         return self.output.with_name(f"{self.output.name}.parts")
 
     def part(self, number: int) -> Path:
@@ -41,9 +41,10 @@ class OutputParts:
         return self.folder / f"{number:07d}"
 
     def blank_finished(self, cells: Iterable[str]) -> Iterator[str]:
-        """The inputs, blank where their outputs are not wanted from this process.
+        """The inputs, blank in blocks that are finished or belong to another process.
 
-        Blank inputs are not decoded, and all others keep their line, which draws depend on.
+        Blank inputs are not decoded, and the others keep their line number, on which sampling
+        depends.
         """
         wanted = False
         for line, cell in enumerate(cells):
@@ -53,7 +54,7 @@ class OutputParts:
             yield cell if wanted else ""
 
     def write(self, lines: Iterable[str]) -> int:
-        """Write the blocks of this process from the output lines of all; how many lines came."""
+        """Write this process's blocks from the output lines of all; return the number of lines."""
         number, pending = 0, list[str]()
         for line in lines:
             pending.append(line)
@@ -65,7 +66,7 @@ class OutputParts:
         return number * self.block + len(pending)
 
     def join(self, lines: int) -> None:
-        """Put the blocks together, once all are there; what the first process does in the end."""
+        """Join the blocks once all exist; called by the first process at the end."""
         if self.rank:
             return
         paths = [self.part(number) for number in range(-(-lines // self.block))]
@@ -85,7 +86,7 @@ class OutputParts:
         return number % self.world == self.rank and not self.part(number).is_file()
 
     def _write_block(self, number: int, lines: list[str]) -> None:
-        """Write a block whole or not at all."""
+        """Write a block atomically."""
         if not self._is_wanted(number):
             return
         draft = self.part(number).with_suffix(f".{self.rank}")
@@ -97,10 +98,10 @@ class OutputParts:
 
 
 def open_parts(parts: OutputParts, made_from: Mapping[str, object], *, resume: bool) -> OutputParts:
-    """Begin an output, or go on with one that is made from the same.
+    """Start an output, or resume one made from the same input, model and search.
 
-    ConfigError where there are parts and none are to be gone on with, or they are of another
-    input, model or search. Several ranks always go on.
+    ConfigError if there are parts and `resume` is off, or they are from another input, model or
+    search. Several ranks always resume.
     """
     plan, path = json.loads(json.dumps(made_from)), parts.folder / PLAN
     try:

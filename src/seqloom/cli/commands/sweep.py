@@ -1,4 +1,4 @@
-"""What `seqloom sweep` prints at its end: every trial, the last ones side by side, a command."""
+"""The closing report of `seqloom sweep`: all trials, the finalists, and a command."""
 
 import shlex
 
@@ -8,7 +8,7 @@ __all__ = ["report", "train_command"]
 
 
 def report(swept: SweepResult) -> list[str]:
-    """A line for each trial from the best to the worst, the finalists' table, and the picture."""
+    """A line per trial from best to worst, the finalists' table, and the picture."""
     width = max(len(each.run.name) for each in swept.trials)
     updates = [0, *(end for _, end in swept.space.rungs)]
     lines = [
@@ -24,7 +24,7 @@ def _result(trial: Trial) -> str:
 
 
 def train_command(swept: SweepResult, data: str, given: list[str]) -> str:
-    """The command that trains the best setting anew, and for as long as the last trial."""
+    """The command that trains a new run with the best setting, for as long as the last trial."""
     best = swept.best
     length = f"training.updates={swept.space.rungs[-1][1]}"
     chosen = [word for each in (length, *best.assignments) for word in ("--set", each)]

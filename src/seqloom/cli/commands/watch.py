@@ -1,4 +1,4 @@
-"""`seqloom watch`: a training as it goes on, in the browser."""
+"""`seqloom watch`: training live in the browser."""
 
 import secrets
 import subprocess
@@ -16,7 +16,7 @@ from seqloom.errors import ConfigError
 __all__ = ["watch", "watch_beside"]
 
 PORT = 8001
-GRACE = 5.0  # seconds in which the page's process ends
+GRACE = 5.0  # seconds for the page's process to end
 
 
 def watch(
@@ -24,7 +24,7 @@ def watch(
     *,
     port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0: any free one")] = PORT,
 ) -> None:
-    """Show a training as it goes on, in the browser: curves, held-out examples, attention."""
+    """Show training live in the browser: curves, held-out examples, attention."""
     from seqloom.api.watch import RunMonitor
     from seqloom.serving.limits import ServingConfig
 
@@ -50,7 +50,7 @@ def watch(
 
 @contextmanager
 def watch_beside(run: Path) -> Iterator[None]:
-    """The page in a process of its own, for as long as the block runs."""
+    """Serve the page from a process of its own while the block runs."""
     words = [sys.executable, "-m", "seqloom", "watch", str(run), "--port", "0"]
     page = subprocess.Popen(words, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:

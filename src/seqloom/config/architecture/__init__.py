@@ -1,1 +1,1 @@
-"""The options of a model and of the parts that it is made of."""
+"""Options of models and their parts."""

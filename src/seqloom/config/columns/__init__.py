@@ -1,4 +1,4 @@
-"""What a column may hold: a choice told apart by `kind`, from which the rest of a task follows."""
+"""Options of each kind of column; the kinds of source and target determine the task."""
 
 from seqloom.config.columns.blanks import BlanksConfig, one_column
 from seqloom.config.columns.labels import LabelConfig, TagsConfig

@@ -1,4 +1,4 @@
-"""No source at all: a language model."""
+"""No source: a language model."""
 
 from typing import ClassVar, Literal
 
@@ -10,7 +10,7 @@ __all__ = ["NoColumnConfig"]
 
 @SOURCES.options("none")
 class NoColumnConfig(SourceOptions):
-    """No column: the target is continued from nothing or from a beginning (S1.2)."""
+    """No column: the target is generated freely or from a prompt (S1.2)."""
 
     is_absent: ClassVar[bool] = True
     can_split: ClassVar[bool] = True
@@ -23,11 +23,11 @@ class NoColumnConfig(SourceOptions):
         return {"source": "", "target": "1", **whole}
 
     def encoder_defaults(self, situation: Situation) -> Overrides:
-        """Nothing to look at, and nothing to begin from."""
+        """No attention and a zero initial state."""
         alone = {"attention": {"kind": "none"}, "first_state": "zero"}
         decoder = alone if situation.preset in RECURRENT else {}
         return {"encoder": {"kind": "none"}, "decoder": decoder}
 
     def training_defaults(self, situation: Situation, usual: Overrides) -> Overrides:
-        """There are many texts, and none is the answer: the loss decides."""
+        """Monitor the loss: generated text has no reference."""
         return {**usual, "monitor": "loss", "label_smoothing": 0.0}

@@ -1,1 +1,1 @@
-"""Data in blocks that several processes work on: rows, their hashes, a sample of them."""
+"""Data in blocks for parallel processing."""

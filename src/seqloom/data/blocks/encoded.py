@@ -1,4 +1,4 @@
-"""Blocks of rows as numbers, thousands at once where nothing stands against it."""
+"""Encode blocks of rows, thousands at once where possible."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ __all__ = ["EncodedBlock", "encode_block"]
 
 @dataclass(frozen=True)
 class EncodedBlock:
-    """Rows as numbers, one after the other."""
+    """Encoded rows, concatenated."""
 
     source: FlatRows
     target: FlatRows
@@ -36,7 +36,7 @@ class EncodedBlock:
 
     @classmethod
     def of(cls, rows: Sequence[EncodedRow], columns: Columns, file: str) -> "EncodedBlock":
-        """The same rows."""
+        """Concatenate rows."""
         return cls(
             _store(columns.source, FlatRows.of([row.source for row in rows])),
             _store(columns.target, FlatRows.of([row.target for row in rows])),
@@ -46,12 +46,12 @@ class EncodedBlock:
         )
 
     def pick(self, places: NDArray[np.int64]) -> "EncodedBlock":
-        """Rows by their numbers, in this order."""
+        """Select rows by index, in this order."""
         source, target = self.source.pick(places), self.target.pick(places)
         return EncodedBlock(source, target, self.lines[places], self.weights[places], self.file)
 
     def append(self, other: "EncodedBlock") -> "EncodedBlock":
-        """These rows, then those of another block."""
+        """Concatenate these rows and those of another block."""
         return EncodedBlock(
             self.source.append(other.source),
             self.target.append(other.target),
@@ -62,7 +62,7 @@ class EncodedBlock:
 
 
 def encode_block(rows: BlockRows, columns: Columns, report: Report) -> EncodedBlock:
-    """The rows of a block within the limits; those that cannot be used are counted, or an error."""
+    """Encode the rows of a block within the limits; count unusable rows, or raise an error."""
     bulk = not (columns.is_aligned or columns.is_stream)
     if not (bulk and columns.source.takes_any_cell and columns.target.takes_any_cell):
         return _encode_each(rows, columns, report)
@@ -80,7 +80,7 @@ def encode_block(rows: BlockRows, columns: Columns, report: Report) -> EncodedBl
 
 
 def _encode_each(rows: BlockRows, columns: Columns, report: Report) -> EncodedBlock:
-    """The rows one by one."""
+    """Encode rows one by one."""
     encoded = []
     for row in encode_rows(rows.each(), columns, report):
         if isinstance(row, Fault):
@@ -91,7 +91,7 @@ def _encode_each(rows: BlockRows, columns: Columns, report: Report) -> EncodedBl
 
 
 def _encode_all(rows: BlockRows, columns: Columns) -> EncodedBlock:
-    """The rows at once, however long they are."""
+    """Encode all rows at once, of any length."""
     source = _store(columns.source, columns.source.flat_rows(rows.sources))
     target = _store(columns.target, columns.target.flat_rows(rows.targets))
     return EncodedBlock(source, target, rows.lines, rows.weights, rows.file)
@@ -102,7 +102,7 @@ def _store(field: Field, rows: FlatRows) -> FlatRows:
 
 
 def _is_long(block: EncodedBlock, columns: Columns) -> NDArray[np.bool_]:
-    """Which rows are longer than a model takes."""
+    """A mask of the rows that exceed the limits."""
     config = columns.config
     source = block.source.lengths - columns.source.closing > config.max_source
     return np.asarray(source | (block.target.lengths - columns.target.closing > config.max_target))
@@ -114,8 +114,9 @@ def _fit_block(
     columns: Columns,
     fit: Callable[[Row, EncodedRow], Iterable[EncodedRow]],
 ) -> tuple[EncodedBlock, NDArray[np.int64]]:
-    """The block with what `fit` makes of its long rows in their place, and the row that each is
-    of."""
+    """Replace the long rows of a block by the results of `fit`; also return the index of each row's
+    original.
+    """
     is_long, numbers = _is_long(block, columns), np.arange(len(rows))
     long = np.flatnonzero(is_long)
     if not len(long):
@@ -136,7 +137,7 @@ def _fit_block(
 def _add_recased(
     block: EncodedBlock, owners: NDArray[np.int64], rows: BlockRows, columns: Columns
 ) -> EncodedBlock:
-    """The block with further forms of its rows, each after the row itself."""
+    """Insert recased copies of rows after their originals."""
     copied, copies = _recase(rows, columns)
     found = _encode_all(copies, columns)
 
@@ -150,7 +151,7 @@ def _add_recased(
 
 
 def _recase(rows: BlockRows, columns: Columns) -> tuple[NDArray[np.int64], BlockRows]:
-    """The rows of which there is another form, and that form of each."""
+    """The indices of rows that are recased, and their recased copies."""
     pairs = zip(rows.sources, rows.targets, strict=True)
     copy = columns.recasing.copy if columns.recasing is not None else lambda *pair: None
     found = [(n, other) for n, pair in enumerate(pairs) if (other := copy(*pair)) is not None]

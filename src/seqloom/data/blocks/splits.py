@@ -1,4 +1,4 @@
-"""Which rows are held out: by their hashes, or at the end of a stream."""
+"""Held-out rows, selected by hash or at the end of a stream."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -17,9 +17,10 @@ __all__ = ["Split", "TailSplit", "split_key"]
 
 
 def split_key(source: str, target: str, config: DataConfig) -> str:
-    """What tells a row from others: its source, or all of it where sources come back by nature.
+    """The key by which a row is split: its source, or its whole content if sources repeat by
+    nature.
 
-    Histories tell by their first turn, so that the replies of a dialog stay together.
+    The key of a history is its first turn, so that the replies of a dialogue stay together.
     """
     if config.turns and config.split == "source":
         return split_turns(source)[0]
@@ -36,7 +37,7 @@ def _split_keys(rows: BlockRows, config: DataConfig) -> Sequence[str]:
 
 @dataclass(frozen=True)
 class Split:
-    """The hashes of what is held out: sources or, as `data.split` says, rows."""
+    """The hashes of held-out keys: sources or, as `data.split` says, rows."""
 
     holdout: frozenset[int]
     config: DataConfig
@@ -47,11 +48,11 @@ class Split:
         return text_hash(split_key(row.source, row.target, self.config)) in self.holdout
 
     def train_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Which rows of a block are not held out."""
+        """A mask of a block's training rows."""
         return ~self.valid_mask(rows)
 
     def valid_mask(self, rows: BlockRows) -> NDArray[np.bool_]:
-        """Which rows of a block are held out; both sides ask for the same block in turn."""
+        """A mask of a block's validation rows; both sides query the same block in turn."""
         if not self._latest or self._latest[0][0] is not rows:
             hashes = hash_texts(_split_keys(rows, self.config))
             held_out = np.fromiter(self.holdout, np.uint64, len(self.holdout))
@@ -59,19 +60,19 @@ class Split:
         return self._latest[0][1]
 
     def train(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows to learn from."""
+        """The training rows."""
         return (row for row in rows if not self.is_valid(row))
 
     def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows held out."""
+        """The validation rows."""
         return (row for row in rows if self.is_valid(row))
 
 
 @dataclass(frozen=True)
 class TailSplit:
-    """The end of a stream is held out, from a row on that is counted from 0.
+    """The end of a stream is held out, from a row index on.
 
-    So many rows before it are left out, since they are in part the same.
+    Some rows before it are left out, since their windows overlap.
     """
 
     start: int
@@ -80,17 +81,17 @@ class TailSplit:
 
     @property
     def holdout(self) -> frozenset[int]:
-        """The numbers of the rows held out."""
+        """The indices of held-out rows."""
         return frozenset(range(self.start, self.rows))
 
     @property
     def train_mask(self) -> Callable[[BlockRows], NDArray[np.bool_]]:
-        """A function that says of blocks in order which of their rows to learn from."""
+        """A function that masks the training rows of consecutive blocks."""
         return self._mask(0, max(1, self.start - self.apart))
 
     @property
     def valid_mask(self) -> Callable[[BlockRows], NDArray[np.bool_]]:
-        """The same of rows that are held out."""
+        """A function that masks the validation rows of consecutive blocks."""
         return self._mask(self.start, self.rows)
 
     @staticmethod
@@ -106,9 +107,9 @@ class TailSplit:
         return choose
 
     def train(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows to learn from."""
+        """The training rows."""
         return islice(rows, max(1, self.start - self.apart))
 
     def valid(self, rows: Iterable[Row]) -> Iterator[Row]:
-        """The rows held out."""
+        """The validation rows."""
         return islice(rows, self.start, None)

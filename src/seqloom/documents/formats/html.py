@@ -1,8 +1,8 @@
-"""HTML: paragraphs with their inline tags, and the attributes that people read.
+"""HTML: paragraphs with inline tags, and human-readable attributes.
 
-Python's HTML parser says where each token starts; tags, comments and whatever it cannot make sense
-of are copied from the source. Scripts, styles, `pre` and elements marked `translate="no"` or with
-the class `notranslate` stay as they are.
+Python's HTML parser locates the tokens; tags, comments and anything it cannot parse are copied from
+the source. Scripts, styles, `pre` and elements marked `translate="no"` or with the class
+`notranslate` stay unchanged.
 """
 
 import re
@@ -33,7 +33,7 @@ from seqloom.documents.markup import (
 __all__ = ["HtmlFormat", "html_slots"]
 
 CHARSET = re.compile(rb"""<meta[^>]+charset\s*=\s*["']?\s*([A-Za-z][\w.:-]*)""", re.IGNORECASE)
-HEAD = 1024  # bytes that may declare the encoding
+HEAD = 1024  # searched for a declared encoding
 LATIN = {"iso-8859-1", "iso8859-1", "latin1", "latin-1", "us-ascii", "ascii"}
 
 
@@ -71,14 +71,14 @@ class _Element(NamedTuple):
 
 
 class _Hidden(NamedTuple):
-    """An inline element that is one code with all that is in it, and how deep it is."""
+    """An inline element that is a single code with its content, and its nesting depth."""
 
     start: int
     depth: int
 
 
 class _Flow:
-    """Collects the parts of a paragraph until a block tag ends it."""
+    """Collects the parts of a paragraph up to a block tag."""
 
     def __init__(self, source: DocumentSource) -> None:
         self.source = source
@@ -92,7 +92,7 @@ class _Flow:
         return not self.open or self.open[-1].translated
 
     def read(self, token: MarkupToken) -> Iterator[Slot]:
-        """Take a token in; yields the slots that it completes."""
+        """Process a token; yield the slots that it completes."""
         if token.kind in (TokenKind.START, TokenKind.EMPTY):
             yield from self._start(token)
         elif token.kind is TokenKind.END:

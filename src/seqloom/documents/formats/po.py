@@ -1,4 +1,4 @@
-"""Gettext PO: a translation for each entry that has none, marked fuzzy.
+"""Gettext PO: fill in missing translations, marked fuzzy.
 
 Entries are read by their lines; what is written is the file itself with only the texts of filled
 entries and their flags changed. Obsolete entries are comments.
@@ -32,7 +32,7 @@ CURE = "mend it; msgfmt -c tells more"
 
 
 class _PoText(NamedTuple):
-    """A text of an entry: from its first quote to its last, and what it says."""
+    """A text of an entry: its span with quotes, and its content."""
 
     start: int
     end: int
@@ -41,7 +41,7 @@ class _PoText(NamedTuple):
 
 @dataclass
 class _PoEntry:
-    """An entry: where it starts, the comments before it, and its texts by their keywords."""
+    """An entry: its start, preceding comments, and texts by keyword."""
 
     start: int
     comments: list[tuple[int, str]]
@@ -53,25 +53,25 @@ class _PoEntry:
         return [text for name, text in self.texts.items() if name.startswith("msgstr")]
 
     def text_of(self, keyword: str) -> str | None:
-        """What it says after a keyword."""
+        """The text of a keyword."""
         text = self.texts.get(keyword)
         return None if text is None else text.said
 
 
 @DOCUMENT_FORMATS.part("po")
 class PoFormat(DocumentFormat):
-    """Each plural form is a segment: the first translates the singular, the rest the plural."""
+    """Each plural form is a segment: the first translates the singular, the others the plural."""
 
     endings = (".po", ".pot")
 
     def declared_encoding(self, data: bytes) -> str | None:
-        """The charset of the header; a template's CHARSET stands for none."""
+        """The charset of the header; a template's placeholder CHARSET counts as none."""
         found = CHARSET.search(data)
         name = found[1].decode().removesuffix("\\n") if found else "CHARSET"
         return None if name == "CHARSET" else name
 
     def slots(self, source: DocumentSource) -> Iterator[Slot]:
-        """The slots of all entries that are not translated, or of all."""
+        """The slots of untranslated entries, or of all."""
         entries = list(_Reader(source).entries())
         header = next((each for each in entries if not each.text_of("msgid")), None)
         found = FORMS.search(header.text_of("msgstr") or "") if header else None
@@ -81,7 +81,7 @@ class PoFormat(DocumentFormat):
 
 
 class _Reader:
-    """Reads the entries of a file line by line."""
+    """Parses a file's entries line by line."""
 
     def __init__(self, source: DocumentSource) -> None:
         self.source = source
@@ -90,7 +90,7 @@ class _Reader:
         self.keyword = ""  # of the text that the next line may continue
 
     def entries(self) -> Iterator[_PoEntry]:
-        """Each entry as soon as it is whole."""
+        """Yield each complete entry."""
         for found in LINE.finditer(self.source.text):
             start, line = found.start(), found[1]
             if line.lstrip().startswith("#"):
@@ -104,7 +104,7 @@ class _Reader:
             yield self._whole(self.entry)
 
     def _read(self, start: int, line: str) -> _PoEntry | None:
-        """Take a line in; the entry before it, if it starts another."""
+        """Process a line; return the previous entry if the line starts another."""
         found = ENTRY.fullmatch(line)
         if found is None:
             raise self._error(start, f'is no line of a PO file, such as msgid "text"; {CURE}')
@@ -148,7 +148,7 @@ class _Reader:
 
 
 def _may_follow(keyword: str, known: list[str]) -> bool:
-    """Whether a keyword may come after those that an entry has."""
+    """Whether a keyword may follow those of an entry."""
     last = known[-1] if known else ""
     match keyword:
         case "msgctxt":
@@ -163,7 +163,7 @@ def _may_follow(keyword: str, known: list[str]) -> bool:
 
 
 def _entry_slots(source: DocumentSource, entry: _PoEntry, needed: int | None) -> Iterator[Slot]:
-    """A slot for each form of an entry that has no translation, or for each."""
+    """A slot for each form of an entry that lacks a translation, or for each form."""
     plural = entry.text_of("msgid_plural")
     forms = entry.forms
     empty = [form for form in forms if not form.said]
@@ -187,7 +187,7 @@ def _entry_slots(source: DocumentSource, entry: _PoEntry, needed: int | None) ->
 
 
 class _PoWriter:
-    """Writes a translation with the spaces and line ends around it that the original has."""
+    """Writes a translation with the original's surrounding white space."""
 
     def __init__(self, original: str, newline: str) -> None:
         self.before = original[: len(original) - len(original.lstrip())]
@@ -202,7 +202,7 @@ class _PoWriter:
 
 
 def _fuzzy_flag(source: DocumentSource, entry: _PoEntry) -> SideEdit | None:
-    """What marks an entry fuzzy: a flag among its own, or a line before it."""
+    """The edit that marks an entry fuzzy: a flag among its flags, or a new line before it."""
     place = entry.start
     for start, line in reversed(entry.comments):
         if line.startswith("#~"):

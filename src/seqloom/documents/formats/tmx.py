@@ -1,4 +1,4 @@
-"""TMX translation memories: a variant in the target language for each unit that has none."""
+"""TMX translation memories: add a variant in the target language to units that lack one."""
 
 from collections.abc import Iterator
 
@@ -12,13 +12,14 @@ from seqloom.remedies import Remedy, Setting
 __all__ = ["TmxFormat"]
 
 OPAQUE = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
-ANY = "*all*"  # how a TMX header says that each language may be the source
+ANY = "*all*"  # the header's value for any source language
 
 
 @DOCUMENT_FORMATS.part("tmx")
 class TmxFormat(DocumentFormat):
-    """The source language is that of the options or the header; the target language that of the
-    options, or the only other one in the file."""
+    """The source language is that of the options or the header; the target language is that of the
+    options, or the file's only other one.
+    """
 
     endings = (".tmx",)
     references = True
@@ -28,7 +29,7 @@ class TmxFormat(DocumentFormat):
         return declared_xml_encoding(data)
 
     def slots(self, source: DocumentSource) -> Iterator[Slot]:
-        """The slots of all units that have the source language."""
+        """The slots of all units with a variant in the source language."""
         root = parse_xml(source)
         if root.name != "tmx":
             found = root.opening.raw[:60]
@@ -108,7 +109,7 @@ def _variants(unit: XmlElement) -> list[XmlElement]:
 
 
 def _variant(unit: XmlElement, language: str) -> XmlElement | None:
-    """The variant in a language: of its very name, or of the first that begins with it."""
+    """The variant in a language: the exact one, or the first of its regional variants."""
     variants = _variants(unit)
     exact = [each for each in variants if _language(each).lower() == language.lower()]
     near = [each for each in variants if _same(language, _language(each))]
@@ -120,6 +121,6 @@ def _language(variant: XmlElement) -> str:
 
 
 def _same(language: str, name: str) -> bool:
-    """Whether `en` or `en-gb` is asked for and `en-GB` is there."""
+    """Whether language tags match: `en` or `en-gb` matches `en-GB`."""
     asked, found = (each.lower().replace("_", "-") for each in (language, name))
     return f"{found}-".startswith(f"{asked}-")

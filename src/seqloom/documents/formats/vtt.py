@@ -12,7 +12,7 @@ __all__ = ["VttFormat"]
 STAMP = r"(?:\d{2,}:)?\d{2}:\d{2}\.\d{3}"
 TIMES = re.compile(rf"\s*{STAMP}\s+-->\s+{STAMP}(?:\s.*)?")
 HEADER = re.compile(r"WEBVTT(?:[ \t].*)?")
-BLOCKS = ("note", "style", "region")  # that nobody says; files have them in capitals
+BLOCKS = ("note", "style", "region")  # blocks without speech; case varies
 UNSPOKEN = re.compile(rf"(?:{'|'.join(BLOCKS).upper()})(?:\s.*)?")
 TAG = re.compile(r"</(?P<close>\w*)>|<(?:(?P<open>[A-Za-z]\w*)(?:[ \t\r\n.][^<>]*)?|[\d:.]+)>")
 

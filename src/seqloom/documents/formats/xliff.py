@@ -1,7 +1,7 @@
-"""XLIFF 1.2 and 2.x: a target for each unit or segment that has none.
+"""XLIFF 1.2 and 2.x: add a target to units or segments that lack one.
 
-Alternative translations, notes, units marked `translate="no"` and the native codes in `bpt`, `ept`,
-`it`, `ph` and `ut` stay as they are.
+Alternative translations, notes, units marked `translate="no"` and native codes in `bpt`, `ept`,
+`it`, `ph` and `ut` stay unchanged.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,9 @@ OPAQUE = frozenset({"bpt", "ept", "it", "ph", "ut", "sub"})
 
 @DOCUMENT_FORMATS.part("xliff")
 class XliffFormat(DocumentFormat):
-    """A new target stands after its source, indented alike; in 1.2 it is marked for review."""
+    """A new target is inserted after its source with the same indentation; in 1.2 it is marked for
+    review.
+    """
 
     endings = (".xlf", ".xliff")
     references = True
@@ -27,7 +29,7 @@ class XliffFormat(DocumentFormat):
         return declared_xml_encoding(data)
 
     def slots(self, source: DocumentSource) -> Iterator[Slot]:
-        """The slots of all units that are translated."""
+        """The slots of all units to translate."""
         root = parse_xml(source)
         version = root.opening.attribute("version") or ""
         if root.name != "xliff" or version[:2] not in ("1.", "2."):
@@ -45,7 +47,7 @@ class XliffFormat(DocumentFormat):
 
 
 def _unit(source: DocumentSource, holder: XmlElement, *, state: bool) -> BilingualUnit | None:
-    """The source and target that an element holds, unless they are not translated."""
+    """The source and target of an element, unless it is marked as not to be translated."""
     original = holder.child("source")
     if original is None:
         start = holder.opening.start
@@ -66,7 +68,7 @@ def _unit(source: DocumentSource, holder: XmlElement, *, state: bool) -> Bilingu
 
 
 def _name(holder: XmlElement) -> str:
-    """The id of a unit, and that of a segment in it."""
+    """The id of a unit, and of a segment in it."""
     own = holder.opening.attribute("id") or ""
     if holder.name != "segment" or holder.parent is None:
         return own

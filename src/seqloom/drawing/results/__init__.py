@@ -1,4 +1,4 @@
-"""Text, pictures and tables of what metrics compute.
+"""Text, pictures and tables of metric results.
 
 Importing a module here registers it with `text_of`, `drawing_of` and `fragment_of`.
 """

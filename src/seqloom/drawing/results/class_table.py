@@ -1,4 +1,4 @@
-"""Precision, recall, F1 and support of each class, as text and as a table of a page."""
+"""Precision, recall, F1 and support of each class, as text and as an HTML table."""
 
 import html
 
@@ -8,7 +8,7 @@ from seqloom.metrics import ClassReport
 
 __all__ = ["class_report_html", "class_report_text"]
 
-LINES = 30  # classes in a terminal; JSON and pages have all
+LINES = 30  # classes in a terminal; JSON and pages are complete
 ROWS = 500  # classes on a page
 
 

@@ -1,4 +1,4 @@
-"""A confusion matrix as a picture, readable from two labels to sixty."""
+"""A confusion matrix as a picture, for two to sixty labels."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -16,22 +16,23 @@ if TYPE_CHECKING:
 __all__ = ["draw_confusion"]
 
 MAP = "Blues"
-NUMBERED = 24  # labels up to which counts are written into the cells
-LONGEST = 24  # characters of a label
-DARK = 0.3  # share from which on numbers are white
+NUMBERED = 24  # labels up to which cells show counts
+LONGEST = 24  # characters per label
+DARK = 0.3  # share above which numbers are white
 
 
 @text_of.register
 def confusion_text(matrix: ConfusionMatrix, width: int = 80) -> str:
-    """The matrix, or its confusions as a list where it is wider than the terminal."""
+    """The matrix, or a list of its confusions if it is wider than the terminal."""
     return matrix.text(width)
 
 
 @drawing_of.register
 def draw_confusion(matrix: ConfusionMatrix) -> Drawing:
-    """Rows are references, columns outputs; the shade is the root of the share of the row, which
-    lets rare confusions be seen, and the number the count. Beyond sixty labels the rarest are drawn
-    as one."""
+    """Draw references as rows and outputs as columns; the shade is the square root of the share of
+    the row, so that rare confusions are visible, and the number is the count. Beyond sixty labels
+    the rarest are merged.
+    """
     folded = matrix.fold()
     labels = tuple(_shorten(label) for label in folded.labels)
     return Drawing(labels, lambda figure, shown: _fill(figure, folded, shown))
@@ -67,7 +68,7 @@ def _fill(figure: "Figure", matrix: ConfusionMatrix, labels: Sequence[str]) -> N
 
 
 def _write_counts(axes: "Axes", matrix: ConfusionMatrix, size: float) -> None:
-    """The counts that are not 0, small enough for the widest to fit its cell."""
+    """Write the counts other than 0, in a size that fits the widest."""
     widest = len(f"{matrix.counts.max():,}")
     size = min(size, 2.1 * size / max(2, widest) + 2)
     for row, column in zip(*np.nonzero(matrix.counts), strict=True):

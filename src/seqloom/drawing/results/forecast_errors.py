@@ -1,4 +1,4 @@
-"""Errors of forecasts by column and by steps ahead: text, tables and a picture."""
+"""Forecast errors by column and by step ahead: text, tables and a picture."""
 
 from typing import TYPE_CHECKING
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 __all__ = ["column_errors_html", "column_errors_text", "draw_step_errors", "step_errors_text"]
 
-SHOWN_COLUMNS = 30  # in a terminal
-DOTTED = 40  # steps up to which each has a dot
+SHOWN_COLUMNS = 30  # columns in a terminal
+DOTTED = 40  # steps up to which each has a marker
 
 
 @text_of.register
@@ -33,13 +33,13 @@ def column_errors_html(errors: ColumnErrors) -> str:
 
 @text_of.register
 def step_errors_text(errors: StepErrors, width: int = 80) -> str:
-    """A line for some of the steps, from the first to the last."""
+    """A line for each of some steps, from the first to the last."""
     return "\n".join(errors.lines(errors.spread_rows()))
 
 
 @drawing_of.register
 def draw_step_errors(errors: StepErrors) -> Drawing:
-    """The mean error of each step ahead."""
+    """Draw the mean error of each step ahead."""
     return Drawing((), lambda figure, _: _fill(figure, errors))
 
 

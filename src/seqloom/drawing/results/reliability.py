@@ -1,4 +1,4 @@
-"""A reliability diagram: how often outputs of each confidence are right."""
+"""Reliability diagrams: accuracy by confidence."""
 
 from typing import TYPE_CHECKING
 
@@ -18,13 +18,13 @@ BLUE, ORANGE, GREY = "#1f5fa8", "#c8641e", "#6b6b6b"
 
 @text_of.register
 def reliability_text(reliability: Reliability, width: int = 80) -> str:
-    """A line for each bin that has outputs."""
+    """A line for each bin that is not empty."""
     return reliability.text(width)
 
 
 @drawing_of.register
 def draw_reliability(reliability: Reliability) -> Drawing:
-    """Accuracy against confidence, bin by bin, over how many outputs each bin has."""
+    """Draw accuracy against confidence by bin, above the number of outputs in each bin."""
     return Drawing((), lambda figure, _: _fill(figure, reliability))
 
 

@@ -1,4 +1,4 @@
-"""Scores as a table of a page."""
+"""Scores as an HTML table."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,7 @@ __all__ = ["score_table"]
 
 
 def score_table(scores: Iterable[Score]) -> str:
-    """A row for each metric: value, interval, and how it is computed."""
+    """A row for each metric: value, interval and signature."""
     rows = [
         (each.name, f"{each.value:.{each.digits}f}", each.range, each.signature) for each in scores
     ]

@@ -1,4 +1,4 @@
-"""From the project's own modules to the plain arrays that the engine packs.
+"""Export the project's modules to the plain arrays that the engine packs.
 
 Each kind of part has an exporter, registered by its class; a part without one raises `UnfitError`
 in the words that `describe` shows. To give a part of your own a compiled form, register a function

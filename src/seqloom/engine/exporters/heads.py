@@ -13,7 +13,7 @@ __all__ = ["head_form"]
 
 @singledispatch
 def head_form(head: Any) -> HeadArrays:
-    """The arrays of a head; UnfitError where the engine has no form for it."""
+    """The arrays of a head; UnfitError if the engine does not support it."""
     raise UnfitError(f"a head of kind {type(head).__name__}")
 
 

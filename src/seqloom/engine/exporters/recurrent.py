@@ -63,7 +63,7 @@ def _(encoder: VectorsEncoder) -> SideArrays:
 
 
 def _reading(vectors: Any) -> RecurrentArrays:
-    """An encoder without layers, over a table of vectors or over what torch gives."""
+    """An encoder without layers, over a table of vectors or over vectors from torch."""
     table = token_table(vectors)
     if table is None:
         return RecurrentArrays([], None, vectors.width, vectorizer=TorchVectors(vectors))
@@ -75,7 +75,7 @@ StackedArrays = tuple[list[LayerArrays], list[np.ndarray]]
 
 @singledispatch
 def stack_form(stack: Any, inputs: int) -> StackedArrays:
-    """The layers of a stack over inputs of this size, and their first state, if it is learned."""
+    """The layers of a stack over inputs of this size, and their initial state, if it is learnt."""
     raise UnfitError(f"recurrent layers of kind {type(stack).__name__}")
 
 
@@ -164,7 +164,7 @@ def _wiring(decoder: RecurrentDecoder) -> WiringArrays:
 
 
 def _code_width(decoder: RecurrentDecoder, attention: AttentionArrays | None) -> int:
-    """Size of the code that enters: what no other input of the units accounts for."""
+    """The size of the code as an input: the remainder besides the units' other inputs."""
     wiring, looking = decoder.wiring, decoder.wiring.attention
     if not wiring.code:
         return 0
@@ -180,7 +180,7 @@ def _code_width(decoder: RecurrentDecoder, attention: AttentionArrays | None) ->
 
 @singledispatch
 def joins_form(join: Any) -> list[AffineArrays] | None:
-    """The maps of all inputs but the first, where inputs are added; None where concatenated."""
+    """The maps of all inputs but the first, if inputs are added; None if they are concatenated."""
     raise UnfitError(f"inputs joined by {type(join).__name__}")
 
 
@@ -196,7 +196,7 @@ def _(join: SumCombiner) -> list[AffineArrays] | None:
 
 @singledispatch
 def readout_form(readout: Any) -> AffineArrays | None:
-    """The map to what the output layer sees; None where that is concatenated."""
+    """The map to the output layer's features; None if they are concatenated."""
     raise UnfitError(f"a readout of kind {type(readout).__name__}")
 
 
@@ -212,7 +212,7 @@ def _(readout: TanhCombiner) -> AffineArrays | None:
 
 @singledispatch
 def first_form(first: Any) -> FirstArrays:
-    """Where a decoder begins."""
+    """The initial state of a decoder."""
     raise UnfitError(f"a first state of kind {type(first).__name__}")
 
 
@@ -238,7 +238,7 @@ def _(first: Bridge) -> FirstArrays:
 
 
 def _attention(looking: AttentionWiring, decoder: RecurrentDecoder) -> AttentionArrays:
-    """A score with its heads and its window."""
+    """A score function with its heads and its window."""
     attention, heads = looking.attention, looking.attention.heads
     asking = decoder.embedding.width if looking.query and not looking.sequential else None
     query = decoder.stack.width if asking is None else asking
@@ -258,7 +258,7 @@ def _attention(looking: AttentionWiring, decoder: RecurrentDecoder) -> Attention
 
 
 class ComparedSizes(NamedTuple):
-    """A score's maps, the size of what is compared, and the size of keys before their map."""
+    """A score function's maps, the size of compared vectors, and the size of unmapped keys."""
 
     maps: ScoreArrays
     compared: int
@@ -266,7 +266,7 @@ class ComparedSizes(NamedTuple):
 
 
 def _with_heads(score: ScoreArrays, heads: HeadProjections) -> ScoreArrays:
-    """The maps of all heads, each after its own projection."""
+    """The maps of all heads, each composed with its projection."""
     query = _after_heads(score.query, affine(heads.from_query), heads.count)
     key = _after_heads(score.key, affine(heads.from_key), heads.count).scale(score.factor)
     return replace(score, query=query, key=key, factor=1.0)
@@ -283,7 +283,7 @@ def _after_heads(part: AffineArrays | None, project: AffineArrays, count: int) -
 
 @singledispatch
 def score_form(score: Any, query: int) -> ComparedSizes:
-    """How queries of this size are compared with keys."""
+    """The score function for queries of this size."""
     raise UnfitError(f"an attention score of kind {type(score).__name__}")
 
 
@@ -328,7 +328,9 @@ def _(score: MLPScore, query: int) -> ComparedSizes:
 
 
 def _halves(linear: nn.Linear, query: int) -> tuple[AffineArrays, AffineArrays]:
-    """The maps of a query and of a key, from one of both side by side; the key has the bias."""
+    """The maps of a query and of a key, split from a map of their concatenation; the key has the
+    bias.
+    """
     whole = affine(linear)
     asked, key = np.split(whole.weights, [query], axis=1)
     return AffineArrays(asked), AffineArrays(key, whole.bias)
@@ -336,7 +338,7 @@ def _halves(linear: nn.Linear, query: int) -> tuple[AffineArrays, AffineArrays]:
 
 @singledispatch
 def window_form(focus: Any) -> WindowArrays:
-    """Which positions are seen around which centre."""
+    """The window of visible positions and its centre."""
     raise UnfitError(f"a window of kind {type(focus).__name__}")
 
 

@@ -35,8 +35,9 @@ __all__ = ["mixing_form"]
 
 
 class MixingArrays(NamedTuple):
-    """How positions meet: the maps of queries, keys and values and of what is found, or of a unit's
-    gate and value; with the sizes of heads, and the angles by which they are turned, if any."""
+    """The mixing of positions: maps of queries, keys, values and output, or of a simple recurrent
+    unit's gate and value; with the sizes of heads, and the rotary angles, if any.
+    """
 
     heads: Heads
     project: Sequence[AffineArrays]
@@ -45,8 +46,9 @@ class MixingArrays(NamedTuple):
 
 
 class PlacedVectors(NamedTuple):
-    """Token vectors, or the layer that others go through; what is added at each position, and what
-    the sum is mapped by."""
+    """Token vectors, or the layer that maps other items; position vectors, and the map of their
+    sum.
+    """
 
     table: np.ndarray | None
     places: Callable[[int], np.ndarray]
@@ -101,7 +103,7 @@ def _stack(
 
 @singledispatch
 def positions_form(positions: Positions, table: Tensor | None, width: int) -> PlacedVectors:
-    """Vectors of this width, with what their positions add."""
+    """Token vectors of this width, with their position vectors."""
 
     def places(count: int) -> np.ndarray:
         nothing = torch.zeros(1, count, width)
@@ -123,7 +125,7 @@ def _(positions: JointPositions, table: Tensor | None, width: int) -> PlacedVect
 
 @singledispatch
 def mixing_form(mixing: Any, width: int) -> MixingArrays:
-    """How the positions of a block of this width meet."""
+    """The mixing of positions in a block of this width."""
     raise UnfitError(f"positions that meet through {type(mixing).__name__}")
 
 
@@ -151,7 +153,7 @@ def _(mixing: Recurrence, width: int) -> MixingArrays:
 
 @singledispatch
 def simple_unit_form(unit: Any) -> Sequence[AffineArrays]:
-    """The maps of a unit's gate and value."""
+    """The maps of a simple recurrent unit's gate and value."""
     raise UnfitError(f"positions that meet through {type(unit).__name__}")
 
 
@@ -163,7 +165,9 @@ def _(unit: Ssru) -> Sequence[AffineArrays]:
 
 
 def _angles(rotary: Rotary, size: int) -> Callable[[int], np.ndarray]:
-    """Sines and cosines by which heads of this size are turned, for so many positions."""
+    """A function of a number of positions: sines and cosines of rotary angles for heads of this
+    size.
+    """
 
     def angles(count: int) -> np.ndarray:
         at, like = torch.arange(count)[None], torch.zeros(1, dtype=torch.float64)

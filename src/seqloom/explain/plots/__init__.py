@@ -1,4 +1,4 @@
-"""Text, pictures and pages of what explanations/ computes.
+"""Text, pictures and pages of explanations.
 
 Importing a module here registers its drawings with `text_of`, `drawing_of` and `page_of`.
 """

@@ -1,4 +1,4 @@
-"""Alignments as lines in Pharaoh format and as threads from word to word."""
+"""Alignments in Pharaoh format and as threads between words."""
 
 import numpy as np
 
@@ -30,19 +30,19 @@ def draw_alignment(alignment: Alignment) -> Drawing:
 
 @text_of.register
 def alignments_text(found: Alignments, width: int = 80) -> str:
-    """A line in Pharaoh format for each input, whatever its width."""
+    """A line in Pharaoh format for each input, not truncated."""
     return "\n".join(one.pharaoh() for one in found.alignments)
 
 
 @notebook.notebook_part.register
 def alignments_html(found: Alignments) -> str:
-    """A picture for each input, one below the other."""
+    """A picture for each input."""
     return "\n".join(map(notebook.notebook_part, found.alignments))
 
 
 @drawing_of.register
 def draw_alignments(found: Alignments) -> Drawing:
-    """The threads of the one input that a picture is for."""
+    """The threads of a single input."""
     if len(found.alignments) != 1:
         raise ConfigError(
             f"a picture shows the words of one input, not of {len(found.alignments)}",

@@ -1,4 +1,4 @@
-"""Attention as shade blocks in the terminal, heat maps and threads."""
+"""Attention as heat maps, in the terminal and as pictures, and as threads."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -28,14 +28,14 @@ __all__ = [
 
 SHADES = ((0.05, "·"), (0.25, "░"), (0.50, "▒"), (0.75, "▓"), (1.0, "█"))
 LEGEND = "weight  · <.05  ░ <.25  ▒ <.50  ▓ <.75  █ up to 1"
-SHOWN = 3  # threads of a token in the terminal
+SHOWN = 3  # threads per token in the terminal
 
 
 @text_of.register
 def render_text(attention: AttentionMap, width: int = 80) -> str:
-    """A heat map of shade blocks; where the source is too wide it goes on in a panel below.
+    """A heat map of shade blocks; a source that is too wide continues in a panel below.
 
-    No line is wider than `width` cells, unless one label and one column already are.
+    Lines fit `width` cells, unless a label and one column do not.
     """
     columns = [terminal_label(token) for token in attention.source]
     rows = [terminal_label(token) for token in attention.target]
@@ -63,7 +63,7 @@ def _shade(share: float) -> str:
 
 
 def _legend(top: float) -> str:
-    """What each shade stands for; times the top where that is not 1."""
+    """The meaning of each shade; scaled if the top is not 1."""
     return LEGEND if top == 1 else LEGEND.replace("weight", f"×{top:g}")
 
 
@@ -82,7 +82,7 @@ def draw_attention(attention: AttentionMap, path: Path) -> None:
 
 @text_of.register
 def heads_text(heads: HeadMaps, width: int = 80) -> str:
-    """A heat map for each layer and head, one below the other."""
+    """A heat map for each layer and head."""
     parts = []
     for layer in heads.layers:
         for number in range(1, len(layer.weights) + 1):
@@ -105,7 +105,7 @@ def draw_heads(heads: HeadMaps) -> Drawing:
 
 @text_of.register
 def threads_text(threads: Threads, width: int = 80) -> str:
-    """For each output token the source tokens with its heaviest threads."""
+    """For each output token, the source tokens with its largest weights."""
     lines = []
     for token, weights in zip(threads.attention.target, threads.attention.weights, strict=True):
         order = np.argsort(-weights, kind="stable")[:SHOWN]

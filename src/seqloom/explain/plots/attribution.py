@@ -1,4 +1,4 @@
-"""Attributions: the weightiest parts in the terminal, tables as a picture."""
+"""Attributions: the parts with the largest weights in the terminal, tables as pictures."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["attribution_text", "draw_view", "output_label", "view_text"]
 
-LEAST = 0.005  # that is named in the terminal: nats, or a share of the largest
-LONGEST = 28  # cells of a name there
-SHOWN = 4  # parts that each method names there
+LEAST = 0.005  # smallest value listed in the terminal: nats, or a share of the largest
+LONGEST = 28  # cells of a name in the terminal
+SHOWN = 4  # parts listed per method
 
 
 @text_of.register
 def attribution_text(found: Attribution, width: int = 80) -> str:
-    """For each output the parts that each method gives the largest weight."""
+    """For each output, the parts to which each method attributes most."""
     names = (*found.source, *(f"({name})" for name in found.inputs))
     lines = []
     for row, token in enumerate(found.target):
@@ -51,7 +51,7 @@ def attribution_text(found: Attribution, width: int = 80) -> str:
 
 
 def _top_parts(found: Attribution, names: tuple[str, ...], row: np.ndarray) -> str:
-    """A few parts that count, the weightiest first."""
+    """The parts with the largest values, in order."""
     least = LEAST if found.is_log_probability else LEAST * float(np.abs(row).max())
     order = np.argsort(-np.abs(row), kind="stable")[:SHOWN]
     parts = [
@@ -63,20 +63,20 @@ def _top_parts(found: Attribution, names: tuple[str, ...], row: np.ndarray) -> s
 
 
 def _part_name(part: str) -> str:
-    """A part for a terminal; spaces between words are no symbols of their own."""
+    """A part's name for a terminal, without the spaces between words."""
     label = terminal_label(part, LONGEST)
     return label.replace("␣", " ") if part == part.strip() else label
 
 
 @text_of.register
 def view_text(view: AttributionView, width: int = 80) -> str:
-    """The weightiest parts of each method."""
+    """The parts with the largest values by each method."""
     return attribution_text(view.attribution, width)
 
 
 @drawing_of.register
 def draw_view(view: AttributionView) -> Drawing:
-    """A map for each method, side by side; blue speaks for the output, red against it."""
+    """Draw a map for each method, side by side; blue is for the output, red against it."""
     found = view.attribution
     labels = tuple(map(tick_label, (*found.source, *found.inputs, *found.target)))
     return Drawing(labels, partial(_fill_symbols, found), 110)
@@ -97,7 +97,7 @@ def _fill_symbols(found: Attribution, figure: "Figure", labels: Sequence[str]) -
 
 
 def output_label(found: Attribution, row: int, label: str) -> str:
-    """An output, and how large its explained quantity is."""
+    """An output with its explained quantity."""
     value = found.scores[row]
     if found.is_log_probability:
         return f"{label}  p {np.exp(value):.3f}"

@@ -1,4 +1,4 @@
-"""A step of gradient descent in words and numbers."""
+"""A step of gradient descent as text."""
 
 import textwrap
 from functools import partial
@@ -20,7 +20,7 @@ __all__ = ["descent_text", "draw_descent"]
 
 @text_of.register
 def descent_text(step: DescentStep, width: int = 80) -> str:
-    """Forward pass and residuals, loss, gradient and update, loss after it."""
+    """Forward pass and residuals, loss, gradient and update, and the loss after it."""
     source, target = (" ".join(map(terminal_label, side)) for side in (step.source, step.target))
     lines = [f"example: {source} → {target}", "", "forward: y(t), and residuals y(t) − c(t)"]
     for t, each in enumerate(step.residuals, start=1):

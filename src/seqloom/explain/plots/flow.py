@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 __all__ = ["draw_flow", "draw_flows", "flow_text"]
 
 BARS = " ▁▂▃▄▅▆▇█"
-DECADES = 6  # that a bar in the terminal spans
+DECADES = 6  # of a bar in the terminal
 
 
 @text_of.register
 def flow_text(found: Flow, width: int = 80) -> str:
-    """A bar for each distance, from a millionth of the largest up; then radii and gates."""
+    """A bar for each distance, on a scale of six decades; then spectral radii and gates."""
     lines = [f"C is {found.cost}"]
     lines += ["size of ∂C/∂h, from the last step back"] if found.gradients.units else []
     for place, flow in found.gradients.by_location().items():
@@ -57,14 +57,14 @@ def flow_text(found: Flow, width: int = 80) -> str:
 
 
 def _gate_lines(unit: UnitGates) -> list[str]:
-    """The means over all units, and the units that live longest."""
+    """The means over all units, and the units with the longest half-lives."""
     means = ", ".join(f"{name} {mean.mean():.2f}" for name, mean in unit.means().items())
     lives = ", ".join(f"{number} ({life:.1f})" for number, life in unit.longest_lived())
     return [f"{unit.location}: mean {means}", f"  longest half-lives in steps: unit {lives}"]
 
 
 def _bars(sizes: np.ndarray) -> str:
-    """One block for each size, on a logarithmic scale."""
+    """One block per size, on a logarithmic scale."""
     most = sizes.max()
     if most == 0:
         return BARS[0] * len(sizes)
@@ -76,7 +76,7 @@ def _bars(sizes: np.ndarray) -> str:
 
 @drawing_of.register
 def draw_flow(flow: Flow) -> Drawing:
-    """Sizes by distance or by source position, and below them a map of each unit's gate."""
+    """Draw sizes by distance or by source position, and below them a map of each unit's gate."""
     first = flow.memory_labels()[0]
     labels = tuple(map(tick_label, (*first, *(s for g in flow.gates for s in g.symbols[0]))))
     return Drawing(labels, partial(_fill, flow), 120)
@@ -106,9 +106,9 @@ def _fill(flow: Flow, figure: "Figure", labels: Sequence[str]) -> None:
 
 
 def draw_flows(flows: Mapping[str, UnitFlow], path: Path) -> None:
-    """Draw the size of ∂C/∂h_t against the distance from the end as PNG or SVG, a line a unit.
+    """Draw ∥∂C/∂h_t∥ against the distance from the end as PNG or SVG, with a line per unit.
 
-    What is below a trillionth of the largest falls off the picture.
+    Values below a trillionth of the largest are cut off.
     """
     if not flows:
         raise DataError(

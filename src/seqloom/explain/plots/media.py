@@ -44,13 +44,13 @@ __all__ = [
     "video_text",
 ]
 
-MOST_COLUMNS = 4  # of a forecast that are drawn
+MOST_COLUMNS = 4  # forecast columns drawn
 ATTENTION_TITLE = "attention, in the mean over the steps ahead"
 
 
 @text_of.register
 def picture_text(seen: PictureAttention, width: int = 80) -> str:
-    """The cell that each token attended to most, counted from the upper left."""
+    """The cell with the largest weight for each token, counted from the upper left."""
     lines = []
     for token, weights in zip(seen.target, seen.weights, strict=True):
         row, column = np.unravel_index(weights.argmax(), weights.shape)
@@ -62,14 +62,14 @@ def picture_text(seen: PictureAttention, width: int = 80) -> str:
 
 @drawing_of.register
 def draw_picture(seen: PictureAttention) -> Drawing:
-    """The picture once for each token, bright where it attended."""
+    """Draw the picture once for each token, bright where its weights are large."""
     fill = partial(fill_picture_panels, seen.picture, seen.weights)
     return Drawing(_labels(seen.target), fill, 130, shows_media=True)
 
 
 @text_of.register
 def sound_text(seen: SoundAttention, width: int = 80) -> str:
-    """A heat map of shade blocks, the time across."""
+    """A heat map of shade blocks over time."""
     return render_text(seen.attention, width)
 
 
@@ -83,7 +83,7 @@ def draw_sound(seen: SoundAttention) -> Drawing:
 
 @text_of.register
 def video_text(seen: VideoAttention, width: int = 80) -> str:
-    """A heat map of shade blocks, the frames across."""
+    """A heat map of shade blocks over frames."""
     return render_text(seen.attention, width)
 
 
@@ -122,7 +122,7 @@ def draw_sound_attribution(seen: SoundAttributionView) -> Drawing:
 
 @drawing_of.register
 def draw_series_attribution(seen: SeriesAttributionView) -> Drawing:
-    """Each forecast with its past, and below it what mattered at each step of it."""
+    """Draw each forecast with its past, and below it the attribution to each step."""
     found = seen.attribution
     weights = {} if seen.attention is None else {ATTENTION_TITLE: seen.attention[None]}
     strips = [
@@ -140,7 +140,7 @@ def _labels(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _over_source(found: Attribution) -> dict[str, np.ndarray]:
-    """The methods but attention by their names in words, over the source alone."""
+    """The methods except attention by display name, over the source alone."""
     return {
         METHODS[name]: table[:, : len(found.source)]
         for name, table in found.tables().items()
@@ -149,7 +149,7 @@ def _over_source(found: Attribution) -> dict[str, np.ndarray]:
 
 
 def _prefix(found: Attribution) -> PrefixTable | None:
-    """Integrated gradients of the output before, where it is read."""
+    """Integrated gradients of the preceding output, if the model reads it."""
     if not found.inputs:
         return None
     return PrefixTable(found.integrated[:, len(found.source) :], _labels(found.inputs))

@@ -1,4 +1,4 @@
-"""Networks as boxes and arrows; in the terminal, as a grid of steps and what each row reads."""
+"""Networks as boxes and arrows; in the terminal, as a grid of steps with the inputs of each row."""
 
 from functools import partial
 from typing import Any
@@ -16,15 +16,16 @@ __all__ = ["box_diagram", "diagram_values", "draw_graph", "graph_text"]
 
 @text_of.register
 def graph_text(net: NetworkGraph, width: int = 80) -> str:
-    """The steps of an unrolled network from the output down to the source, and what each value is
-    computed from."""
+    """The steps of an unrolled network from the output down to the source, and the inputs of each
+    value.
+    """
     lines = [f"{each.head} ← {', '.join(each.tails)}" for each in net.readings]
     grid = _grid(net, width) if net.rows else ""
     return "\n\n".join(part for part in (grid, wrap_lines(lines, width)) if part)
 
 
 def _grid(net: NetworkGraph, width: int) -> str:
-    """A line a row and a cell a column, cut where the terminal ends."""
+    """A line per row and a cell per column, cut at the terminal's width."""
     columns = sorted({node.x for node in net.nodes})
     cells = {(node.x, node.y): node.label for node in net.nodes}
     cells |= dict.fromkeys(net.gaps, "…")
@@ -57,8 +58,9 @@ def box_diagram(net: NetworkGraph) -> BoxDiagram:
 
 
 def diagram_values(net: NetworkGraph) -> dict[str, Any]:
-    """The same for a page that draws it: where each box and arrow is, the sides and steps that a
-    box stands for, what of it is off, and whether an arrow counts."""
+    """The diagram for a page: the position of each box and arrow, the sides and steps of each box,
+    its ablated parts, and whether an arrow has an effect.
+    """
     found = box_diagram(net).as_dict()
     for box, node in zip(found["boxes"], net.nodes, strict=True):
         steps = {(name.partition(".")[0], step) for name, step in node.stands_for}

@@ -1,4 +1,4 @@
-"""An output as text and in a notebook: what it says, how sure each token is, and what was asked."""
+"""An output as text and in a notebook, with its confidence and the requested views."""
 
 import math
 
@@ -16,7 +16,7 @@ from seqloom.prediction.output import Token
 
 __all__ = ["draw_forecast_view", "forecast_text", "output_html", "output_text"]
 
-MOST_TOKENS = 400  # that a notebook shows one by one
+MOST_TOKENS = 400  # tokens that a notebook shows with probabilities
 STOPPED = {
     "length": "stopped at the length limit",
     "limit": "stopped when the search's time or work ran out",
@@ -26,7 +26,7 @@ STOPPED = {
 
 @text_of.register
 def output_text(output: Output, width: int = 80) -> str:
-    """The text, then what there is to say about it, then what was asked for beside it."""
+    """The text, notes on it, and the requested views."""
     lines = [output.text, *(f"  ({note})" for note in _notes(output))]
     lines += [f"  {_score(each)}  {each.text}" for each in output.n_best[1:]]
     lines = [truncate_line(line, width) if number else line for number, line in enumerate(lines)]
@@ -37,7 +37,7 @@ def output_text(output: Output, width: int = 80) -> str:
 
 @notebook.notebook_part.register
 def output_html(output: Output) -> str:
-    """The text, its tokens highlight by their probability, and pictures of what was asked for."""
+    """The text with its tokens highlighted by probability, and pictures of the requested views."""
     parts = [notebook.paragraph(output.text, "said")] if output.forecast is None else []
     parts += [_tokens_html(output)] if output.tokens else []
     parts += [notebook.paragraph("; ".join(_notes(output)), "faint")] if _notes(output) else []
@@ -56,12 +56,12 @@ def forecast_text(forecast: Forecast, width: int = 80) -> str:
 
 @drawing_of.register
 def draw_forecast_view(forecast: Forecast) -> Drawing:
-    """The past, the forecast and its bands."""
+    """Draw the past, the forecast and its intervals."""
     return Drawing(forecast.columns, lambda figure, _: fill_forecast(figure, forecast))
 
 
 def _views(output: Output) -> list[AttentionMap | SearchTree]:
-    """Attention and tree, where they were asked for."""
+    """The attention and search tree, if requested."""
     found: list[AttentionMap | SearchTree] = []
     if output.attention is not None and output.attention.size:
         tokens = tuple(token.text for token in output.tokens)
@@ -72,7 +72,7 @@ def _views(output: Output) -> list[AttentionMap | SearchTree]:
 
 
 def _notes(output: Output) -> list[str]:
-    """How sure the model is of the whole, and reasons to doubt it."""
+    """The confidence of the whole output, and warnings."""
     notes = [f"log-probability {output.score:.2f}"] if math.isfinite(output.score) else []
     notes += [STOPPED[output.stopped]] if output.stopped in STOPPED else []
     notes += ["the input was too long and is truncated"] if output.truncated else []
@@ -84,7 +84,7 @@ def _score(output: Output) -> str:
 
 
 def _tokens_html(output: Output) -> str:
-    """Each token, the fainter the surer the model was, with its probability and its rivals."""
+    """Each token, the fainter the more probable, with its probability and the alternatives."""
     shown = "".join(map(_token_html, output.tokens[:MOST_TOKENS]))
     more = len(output.tokens) - MOST_TOKENS
     return f'<p class="tokens">{shown}{f" and {more:,} more" if more > 0 else ""}</p>'

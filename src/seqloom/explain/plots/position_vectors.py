@@ -1,4 +1,4 @@
-"""Vectors of positions as heat maps, and the distance of neighbours."""
+"""Position encodings as heat maps, and the distances of neighbours."""
 
 from functools import partial
 
@@ -15,7 +15,7 @@ __all__ = ["draw_positions", "positions_text"]
 
 @text_of.register
 def positions_text(found: PositionMaps, width: int = 80) -> str:
-    """For each side the kind, the size, and how far neighbours lie apart."""
+    """For each side the kind, the size, and the distances of neighbours."""
     lines = []
     for each in found.maps:
         steps = each.neighbor_distances()
@@ -34,8 +34,9 @@ def positions_text(found: PositionMaps, width: int = 80) -> str:
 
 @drawing_of.register
 def draw_positions(found: PositionMaps) -> Drawing:
-    """A heat map for each side, and beside it the distance of neighbours, or the difference of the
-    two positions that are compared."""
+    """Draw a heat map for each side, and beside it the distances of neighbours, or the difference
+    of the two compared positions.
+    """
     titles = [f"{each.side}: {each.kind}" for each in found.maps]
     tables = [each.table for each in found.maps]
     return Drawing(

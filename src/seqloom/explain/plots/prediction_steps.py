@@ -1,4 +1,4 @@
-"""The steps of a prediction as paragraphs, as lines over time, and as a page to step through."""
+"""The steps of a prediction as text, as lines over time, and as an interactive page."""
 
 from functools import partial
 from importlib.resources import files
@@ -52,7 +52,7 @@ def _step_lines(steps: PredictionSteps, number: int, step: PredictionStep) -> li
 
 @drawing_of.register
 def draw_steps(steps: PredictionSteps) -> Drawing:
-    """Probabilities, sizes of states and gates over the steps."""
+    """Draw probabilities and the norms of states and gates over the steps."""
     names = (f"{tick_label(step.read)}\n{tick_label(step.wrote)}" for step in steps.steps)
     if steps.verb == "writes":
         names = (tick_label(step.wrote) for step in steps.steps)
@@ -60,7 +60,7 @@ def draw_steps(steps: PredictionSteps) -> Drawing:
 
 
 def _panels(steps: PredictionSteps) -> list[Panel]:
-    """Probabilities or numbers, sizes of states and, where there are any, gates."""
+    """Probabilities or numbers, norms of states, and gates if there are any."""
     first = steps.steps[0]
     places = [layer.place for layer in first.layers]
     chances = [step.log_probability for step in steps.steps if step.log_probability is not None]
@@ -85,7 +85,7 @@ def _panels(steps: PredictionSteps) -> list[Panel]:
 
 @page_of.register
 def steps_page(steps: PredictionSteps, title: str) -> str:
-    """A page that is stepped through with the arrow keys."""
+    """A page to step through with the arrow keys."""
     view = '<div id="view"></div>'
     parts = [HINT, view, embed_json("steps", steps.as_dict()), text_details(steps)]
     here = files("seqloom.explain.plots")

@@ -1,4 +1,4 @@
-"""Sentences as points on a map, or with their neighbours in the terminal."""
+"""Sentences as points on a map, or as lists of neighbours in the terminal."""
 
 from functools import partial
 
@@ -12,12 +12,12 @@ from seqloom.prediction import ContextVectors
 
 __all__ = ["draw_states", "draw_vectors", "states_text", "vectors_text"]
 
-LONGEST = 36  # characters of a label in a picture
+LONGEST = 36  # characters of a label
 
 
 @text_of.register
 def states_text(found: StateMap, width: int = 80) -> str:
-    """Each sentence, and below it those that lie nearest."""
+    """Each sentence, and its nearest neighbours below it."""
     lines = []
     for text, nearest in zip(found.texts, found.nearest_neighbors(), strict=True):
         lines.append(truncate_line(_one_line(text), width))
@@ -30,7 +30,7 @@ def states_text(found: StateMap, width: int = 80) -> str:
 
 @drawing_of.register
 def draw_states(found: StateMap) -> Drawing:
-    """Points with their sentences, in a colour for each label."""
+    """Draw the sentences as points, coloured by label."""
     kinds = tuple(dict.fromkeys(label for label in found.labels if label is not None))
     sentences = tuple(_shorten(_one_line(text)) for text in found.texts)
     numbers = [None if label is None else kinds.index(label) for label in found.labels]
@@ -42,7 +42,7 @@ def draw_states(found: StateMap) -> Drawing:
 
 @text_of.register
 def vectors_text(found: ContextVectors, width: int = 80) -> str:
-    """Each word in its sentence, and below it those whose vectors have the nearest directions."""
+    """Each word in its sentence, and below it those with the most similar vectors."""
     lines = []
     for each in found.occurrences:
         lines.append(truncate_line(_one_line(each.name), width))
@@ -55,12 +55,12 @@ def vectors_text(found: ContextVectors, width: int = 80) -> str:
 
 @drawing_of.register
 def draw_vectors(found: ContextVectors) -> Drawing:
-    """All words on a map."""
+    """Draw all words on a map."""
     return draw_states(vector_map(found))
 
 
 def _one_line(text: str) -> str:
-    """The text in one line, its control characters made visible."""
+    """The text in one line, with printable control characters."""
     return " ".join(map(visible_label, text.split()))
 
 

@@ -1,4 +1,4 @@
-"""Lines and labels for a terminal."""
+"""Layout of lines and labels for a terminal."""
 
 import textwrap
 import unicodedata
@@ -15,7 +15,7 @@ RIGHT_TO_LEFT = {"R", "AL"}
 
 
 def panels(sizes: Sequence[int], room: int) -> Iterator[range]:
-    """Runs of columns, each with a space before it, that fit into the room; never an empty run."""
+    """Runs of columns that fit into the room, each column with a leading space; never empty."""
     first, used = 0, 0
     for position, size in enumerate(sizes):
         if used + 1 + size > room and position > first:
@@ -31,7 +31,7 @@ def truncate_line(line: str, width: int) -> str:
 
 
 def wrap_lines(lines: Iterable[str], width: int) -> str:
-    """Lines that go on below, further to the right, where they are too long."""
+    """Wrap long lines, with indented continuations."""
     return "\n".join(
         part
         for line in lines
@@ -43,7 +43,9 @@ def wrap_lines(lines: Iterable[str], width: int) -> str:
 
 
 def terminal_label(token: str, longest: int = LONGEST_LABEL) -> str:
-    """A token as at least one visible cell that neither reorders nor controls the terminal."""
+    """A token as at least one visible cell, without control characters or changes of text
+    direction.
+    """
     label = visible_label(token)
     if cell_len(label) > longest:
         label = set_cell_size(label, longest - 1).rstrip() + "…"

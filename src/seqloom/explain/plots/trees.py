@@ -1,4 +1,4 @@
-"""The tree of a beam search, in the terminal, as a picture and as a page."""
+"""The tree of a beam search, as text, as a picture and as a page."""
 
 import html
 from functools import partial
@@ -19,12 +19,12 @@ const place = document.getElementById("view");
 const branches = JSON.parse(document.getElementById("tree").textContent);
 place.append(beam(branches, () => place.clientWidth));
 """
-ROOT = 40  # cells of the root in the terminal
+ROOT = 40  # cells of the root's label in the terminal
 
 
 @text_of.register
 def tree_text(tree: SearchTree, width: int = 80) -> str:
-    """A line for each branch that was kept, and one for those pruned beside it."""
+    """A line for each kept branch, and one for those pruned beside it."""
     below, best = tree.children(), tree.best_path()
     lines = [terminal_label(tree.branches[0].text, ROOT)]
 
@@ -49,14 +49,14 @@ def tree_text(tree: SearchTree, width: int = 80) -> str:
 
 @drawing_of.register
 def draw_tree(tree: SearchTree) -> Drawing:
-    """Steps down, the paths that were kept across."""
+    """Draw steps downwards and kept paths across."""
     fill = partial(fill_tree, tree.branches, tree.children(), tree.best_path())
     return Drawing(tuple(tick_label(branch.text) for branch in tree.branches), fill, 120)
 
 
 @page_of.register
 def tree_page(tree: SearchTree, title: str) -> str:
-    """A page on which the search is replayed and what was dropped can be unfolded."""
+    """A page that replays the search, with collapsible pruned branches."""
     view = f'<p><b>{html.escape(tree.summary)}</b></p>\n<div id="view"></div>'
     parts = [view, embed_json("tree", tree.as_dict()["branches"]), text_details(tree)]
     return page(title, parts, script=bundle("elements.js", "written.js", "beam.js") + SHOW)

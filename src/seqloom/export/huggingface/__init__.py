@@ -1,4 +1,4 @@
-"""Checkpoints of Hugging Face transformers: Marian's, and Pegasus' where norms come first."""
+"""Checkpoints of Hugging Face transformers: Marian's, and Pegasus' for pre-norm models."""
 
 from seqloom.export.huggingface.checkpoint import ImportedModel, read_checkpoint
 from seqloom.export.huggingface.runtime import HuggingFaceModel, HuggingFaceRuntime

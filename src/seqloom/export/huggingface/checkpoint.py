@@ -1,4 +1,4 @@
-"""A Marian-type checkpoint as transformers saves it, read without transformers.
+"""Read a Marian-type checkpoint of transformers, without that library.
 
 DIR/  config.json model.safetensors source.spm target.spm vocab.json
       target_vocab.json where the sides have a vocabulary each; generation_config.json if there
@@ -32,7 +32,7 @@ __all__ = ["ImportedModel", "read_checkpoint"]
 WEIGHTS = "model.safetensors"
 PICKLES = "pytorch_model.bin", "pytorch_model.bin.index.json"
 AGAIN = "fetch the files of the checkpoint again"
-NEVER = -100.0  # logit of a symbol that the checkpoint does not have
+NEVER = -100.0  # logit of a symbol that the checkpoint lacks
 NEAR = 1e-4
 BUILT_IN: dict[str, type[Positions]] = {
     "sinusoids-halved": HalvedSinusoids,
@@ -52,28 +52,30 @@ class ImportedModel:
 
 
 class Vocabulary(NamedTuple):
-    """The symbols of one side in the order of our ids, and the row of each in their tables."""
+    """The symbols of one side in the order of our ids, and their rows in the checkpoint's
+    tables.
+    """
 
     symbols: list[str]
-    rows: list[int]  # -1 where the checkpoint has no such symbol
-    repeated: list[int]  # our ids whose row is that of another symbol
+    rows: list[int]  # -1 if the checkpoint lacks the symbol
+    repeated: list[int]  # our ids that share another symbol's row
 
     def table(self, values: Tensor) -> Tensor:
-        """A table of theirs, with its rows in our order."""
+        """Reorder the rows of a checkpoint's table by our ids."""
         rows = torch.tensor(self.rows)
         found: Tensor = values.float()[rows.clamp(min=0)]
         found[rows < 0] = 0.0
         return found
 
     def bias(self, values: Tensor) -> Tensor:
-        """The same for the biases of the output layer: nothing is counted twice."""
+        """Reorder output biases by our ids, so that a repeated row counts once."""
         found = self.table(values)
         found[[EMPTY] * (self.rows[EMPTY] < 0) + self.repeated] = NEVER
         return found
 
 
 def read_checkpoint(folder: Path) -> ImportedModel:
-    """The model of a folder; DataError with the file that is missing or does not fit."""
+    """Read the model of a folder; DataError names a file that is missing or inconsistent."""
     settings = _read_json(folder / "config.json")
     options = model_options(settings, place=str(folder / "config.json"))
     tensors = _read_tensors(folder)
@@ -102,7 +104,7 @@ def read_checkpoint(folder: Path) -> ImportedModel:
 
 
 def _check(folder: Path, imported: ImportedModel) -> None:
-    """DataError unless the weights have the shapes that the configuration gives."""
+    """Raise DataError unless the weights have the shapes of the configuration."""
     with meta_device():
         network = build(
             imported.config.model, source=imported.source.items, target=imported.target.items
@@ -149,7 +151,7 @@ def _conversion(folder: Path) -> str:
 
 
 def _vocabularies(folder: Path, settings: Mapping[str, Any]) -> tuple[Vocabulary, Vocabulary]:
-    """Both sides' symbols; one object where they are the same."""
+    """The symbols of both sides; the same object if they are shared."""
     separate = folder / "target_vocab.json"
     own = _read_vocabulary(folder / "vocab.json")
     if not separate.exists():
@@ -166,7 +168,7 @@ def _vocabularies(folder: Path, settings: Mapping[str, Any]) -> tuple[Vocabulary
 def _vocabulary(
     path: Path, ids: Mapping[str, int], settings: Mapping[str, Any], size: int
 ) -> Vocabulary:
-    """Symbols in our order: the special ones first, then all others by their ids."""
+    """Symbols in our order: special ones first, then the others by id."""
     unknown, end = ids.get("<unk>"), settings.get("eos_token_id")
     pad, start = settings.get("pad_token_id"), settings.get("decoder_start_token_id")
     special = {"<unk>": unknown, "eos_token_id": end, "pad_token_id": pad}
@@ -200,7 +202,7 @@ def _embeddings(
     source: Vocabulary,
     target: Vocabulary,
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Token tables and output layer, and the options that say which of them are one."""
+    """Embeddings and output layer, and the options for tying them."""
     shared = next((tensors[name] for name in _table_names(settings) if name in tensors), None)
     tables = {
         side: tensors.get(f"model.{side}.embed_tokens.weight", shared)
@@ -225,7 +227,7 @@ def _embeddings(
 
 
 def _table_names(settings: Mapping[str, Any]) -> list[str]:
-    """Names under which one table for both sides may be saved."""
+    """Possible names of a table shared by both sides."""
     if not settings.get("share_encoder_decoder_embeddings", True):
         return []
     sides = [f"model.{side}.embed_tokens.weight" for side in ("encoder", "decoder")]
@@ -234,7 +236,7 @@ def _table_names(settings: Mapping[str, Any]) -> list[str]:
 
 
 def _positions(table: Tensor | None) -> dict[str, Any]:
-    """The kind of positions with this table; Marian's own where none is saved."""
+    """The options for positions of this table; Marian's sinusoids if none is saved."""
     if table is None:
         return {"kind": "sinusoids-halved"}
     count, width = table.shape
@@ -251,7 +253,7 @@ def _config(
     settings: Mapping[str, Any],
     sides: tuple[Vocabulary, Vocabulary],
 ) -> Config:
-    """The configuration of the run, as if it had been trained here."""
+    """The configuration of the run, as if trained by Seqloom."""
     generation = folder / "generation_config.json"
     asked = {**settings, **(_read_json(generation) if generation.exists() else {})}
     longest = max(1, _longest_source(folder, settings) - 1)
@@ -278,7 +280,7 @@ def _config(
 
 
 def _longest_source(folder: Path, settings: Mapping[str, Any]) -> int:
-    """Positions of a source, its end included: the model's, or fewer as the tokenizer says."""
+    """The longest source including `<end>`: the model's limit, or the tokenizer's if lower."""
     path = folder / "tokenizer_config.json"
     most = _read_json(path).get("model_max_length") if path.exists() else None
     positions = int(settings.get("max_position_embeddings", 512))

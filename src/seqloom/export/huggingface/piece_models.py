@@ -1,7 +1,7 @@
-"""sentencepiece model files that cut text as our own fields do (S1.3).
+"""sentencepiece model files that tokenize as our fields do (S1.3).
 
-Such a file is a message of protocol buffers: pieces, settings of training, of which cutting needs
-the kind of model, and settings of normalization.
+Such a file is a protocol buffer message: pieces, training settings, of which the type of model
+matters, and normalization settings.
 """
 
 import struct
@@ -15,7 +15,7 @@ from seqloom.tokenizers.piece_file import read_fields, read_pieces
 __all__ = ["PIECE_SPACE", "SPECIAL_NAMES", "PieceModel", "piece_model"]
 
 PIECE_SPACE = "\u2581"
-SPECIAL_NAMES = ["<pad>", "<unk>", "<s>", "</s>"]  # as Marian's tokenizer calls them
+SPECIAL_NAMES = ["<pad>", "<unk>", "<s>", "</s>"]  # names in Marian's tokenizer
 PIECES, TRAINER, NORMALIZER = 1, 2, 3
 NORMAL, UNKNOWN, CONTROL, BYTE = 1, 2, 3, 6
 WORD_MODEL, CHARACTER_MODEL = 3, 4
@@ -24,14 +24,16 @@ Value = int | float | bytes
 
 
 class PieceModel(NamedTuple):
-    """A model file, and the piece that each id of the vocabulary stands for."""
+    """A model file, and the piece of each id."""
 
     content: bytes
     names: list[str]
 
 
 def piece_model(field: TextField, side: str) -> PieceModel:
-    """A file that cuts as a field does; ConfigError with the option that it has no form for."""
+    """A file that tokenizes like a field; ConfigError names an option that the format cannot
+    express.
+    """
     config = field.config
     if field.has_turns:
         raise no_counterpart("huggingface", f"{side}.kind", config.kind)
@@ -61,7 +63,7 @@ def piece_model(field: TextField, side: str) -> PieceModel:
 
 
 def _names(symbols: Iterable[str]) -> list[str]:
-    """A name for each id, no two the same."""
+    """A unique name for each id."""
     names, seen = list(SPECIAL_NAMES), set(SPECIAL_NAMES)
     for token, symbol in enumerate(symbols, start=len(names)):
         name = symbol if symbol not in seen else f"{symbol}#{token}"
@@ -71,7 +73,7 @@ def _names(symbols: Iterable[str]) -> list[str]:
 
 
 def _model(pieces: list[str], kind: int, *, prefix: bool = False, fallback: bool = False) -> bytes:
-    """A file with these pieces, and every byte where those are what is left of other letters."""
+    """A file with these pieces, and all bytes if they are the fallback for other characters."""
     table = [("<unk>", UNKNOWN), ("<s>", CONTROL), ("</s>", CONTROL)]
     table += [(f"<0x{byte:02X}>", BYTE) for byte in range(256) if fallback]
     taken = {text for text, _ in table}
@@ -85,20 +87,20 @@ def _model(pieces: list[str], kind: int, *, prefix: bool = False, fallback: bool
 
 
 def _with_prefix(model: bytes) -> bytes:
-    """A model of ours that puts the space in front of a text itself."""
+    """Our model, changed to add the leading space itself."""
     kept = [(number, value) for number, value in read_fields(model) if number != NORMALIZER]
     content = b"".join(_field(number, value) for number, value in kept)
     return content + _normalizer(prefix=True, tidy=False)
 
 
 def _normalizer(*, prefix: bool, tidy: bool) -> bytes:
-    """No rules but a space in front, and one space for several."""
+    """Normalization without rules, except a leading space and collapsed spaces."""
     settings = _field(1, b"identity") + _field(3, int(prefix)) + _field(4, int(tidy))
     return _field(NORMALIZER, settings + _field(5, 1))
 
 
 def _field(number: int, value: Value) -> bytes:
-    """A numbered value: an integer of variable length, four bytes of a float, or bytes."""
+    """Encode a numbered field: a varint, a four-byte float, or bytes."""
     match value:
         case int():
             return _integer(number << 3) + _integer(value)

@@ -1,4 +1,4 @@
-"""transformers as a runtime: what it is given, and whether it gives what the model gives."""
+"""The transformers runtime: export, and verification of the exported model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +21,7 @@ __all__ = ["HuggingFaceModel", "HuggingFaceRuntime"]
 
 
 class HuggingFaceModel:
-    """A directory that transformers loads, in use on texts and token ids."""
+    """A directory loaded by transformers, used on texts and token ids."""
 
     def __init__(self, folder: Path) -> None:
         library = require_library("transformers", runtime="huggingface", extra="huggingface")
@@ -31,14 +31,14 @@ class HuggingFaceModel:
 
     @torch.inference_mode()
     def search(self, text: str, *, longest: int, **settings: Any) -> str:
-        """The best output for a text, by the folder's own generation settings unless told."""
+        """The best output for a text, by default with the folder's generation settings."""
         batch = self.tokenizer([text], return_tensors="pt")
         (found,) = self.model.generate(**batch, max_length=longest, **settings)
         return str(self.tokenizer.decode(found, skip_special_tokens=True))
 
     @torch.inference_mode()
     def log_probabilities(self, row: np.ndarray, output: Sequence[int]) -> list[float]:
-        """That of each token of a given output, and of `<end>` after it."""
+        """The log-probability of each token of a given output, and of `<end>` after it."""
         source = torch.from_numpy(row.astype(np.int64))[None]
         reading = torch.tensor([[START, *output]])
         logits = self.model(input_ids=source, decoder_input_ids=reading).logits
@@ -50,7 +50,7 @@ class HuggingFaceModel:
 
 @RUNTIMES.part("huggingface")
 class HuggingFaceRuntime(Runtime):
-    """Transformers that write text, as Marian's or Pegasus' class."""
+    """Exports Transformers with text output, as Marian's or Pegasus' class."""
 
     def write(self, model: Predictor, output: Path) -> None:
         require_library("transformers", runtime="huggingface", extra="huggingface")

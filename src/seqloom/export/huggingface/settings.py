@@ -1,4 +1,4 @@
-"""The options of a Transformer here, and config.json of a Marian-type checkpoint."""
+"""Map the options of our Transformers to and from config.json of Marian-type checkpoints."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -35,7 +35,7 @@ CLASSES = {
 
 
 def check_counterparts(config: Config) -> None:
-    """ConfigError with the first option that no class of transformers has a counterpart for."""
+    """Raise ConfigError for the first option without a counterpart in transformers."""
     model = config.model
     for name, table in (("encoder", model.encoder), ("decoder", model.decoder)):
         _require(f"model.{name}.kind", table.kind, "transformer")
@@ -81,19 +81,20 @@ def _sides(model: ModelConfig) -> tuple[TransformerEncoderConfig, TransformerDec
 
 
 def is_tied(model: ModelConfig) -> bool:
-    """Whether config.json can say that the output layer is the target's table; of Pegasus, which
-    has one table then, only where it is the source's too."""
+    """Whether config.json can express that the output layer is tied to the target's table; for
+    Pegasus, which then has one table, only if it is the source's too.
+    """
     return model.tie_output and (model.share_vocabulary or _sides(model)[0].norm == "after")
 
 
 def check_vocabularies(model: ModelConfig, *, same: bool) -> None:
-    """ConfigError where the sides have vocabularies of their own and norms come first."""
+    """Raise ConfigError if a pre-norm model has separate vocabularies."""
     if not same and _sides(model)[0].norm == "first":
         raise _refusal("model.encoder.norm", "first", why="two vocabularies")
 
 
 def model_settings(model: ModelConfig, *, sizes: tuple[int, int], positions: int) -> dict[str, Any]:
-    """config.json of a model with vocabularies of these sizes and at most so many positions."""
+    """config.json for vocabularies of these sizes and at most `positions` positions."""
     encoder, decoder = _sides(model)
     kind, name = CLASSES[encoder.norm]
     settings: dict[str, Any] = {
@@ -125,7 +126,7 @@ def model_settings(model: ModelConfig, *, sizes: tuple[int, int], positions: int
 
 
 def generation_settings(config: Config, longest: int) -> dict[str, Any]:
-    """generation_config.json: the run's beam and length rule; no special symbol is written."""
+    """generation_config.json with the run's beam and length limits, without special symbols."""
     return {
         "num_beams": config.search.beam,
         "length_penalty": config.search.length_power,
@@ -139,7 +140,7 @@ def generation_settings(config: Config, longest: int) -> dict[str, Any]:
 
 
 def model_options(settings: Mapping[str, Any], *, place: str) -> Overrides:
-    """The model's options, vocabularies and positions apart; DataError where there are none."""
+    """The model's options without vocabularies and positions; DataError if they are missing."""
     kinds = {kind: norm for norm, (kind, _) in CLASSES.items()}
     kind = settings.get("model_type")
     if kind not in kinds:

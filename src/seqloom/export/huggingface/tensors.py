@@ -1,4 +1,4 @@
-"""Which tensors of a Marian-type checkpoint make up each parameter of a Transformer here."""
+"""The correspondence between our parameters and the tensors of a Marian-type checkpoint."""
 
 from collections.abc import Iterator, Mapping
 from typing import Literal, NamedTuple
@@ -15,14 +15,14 @@ KINDS = "weight", "bias"
 
 
 class TensorPair(NamedTuple):
-    """A parameter of ours, and the tensors of theirs that it holds one below the other."""
+    """A parameter of ours, and the tensors of theirs that it stacks."""
 
     ours: str
     theirs: tuple[str, ...]
 
 
 def tensor_pairs(model: ModelConfig) -> list[TensorPair]:
-    """All that both have, embeddings and output layer apart, in the order of our parameters."""
+    """All pairs except embeddings and output layer, in the order of our parameters."""
     pairs: list[TensorPair] = []
     for side, options in (("encoder", model.encoder), ("decoder", model.decoder)):
         if not isinstance(options, TransformerEncoderConfig | TransformerDecoderConfig):
@@ -37,7 +37,7 @@ def tensor_pairs(model: ModelConfig) -> list[TensorPair]:
 def from_transformers(
     pairs: list[TensorPair], tensors: Mapping[str, Tensor]
 ) -> Iterator[tuple[str, Tensor]]:
-    """Our parameters; KeyError with the name of a tensor that is not there."""
+    """Convert to our parameters; KeyError names a missing tensor."""
     for ours, theirs in pairs:
         yield ours, torch.cat([tensors[name].float() for name in theirs])
 
@@ -45,7 +45,7 @@ def from_transformers(
 def to_transformers(
     pairs: list[TensorPair], weights: Mapping[str, Tensor]
 ) -> Iterator[tuple[str, Tensor]]:
-    """Their tensors; a bias that we do not have is zero."""
+    """Convert to their tensors; a bias that we lack is zero."""
     for ours, theirs in pairs:
         whole = weights.get(ours)
         if whole is None:

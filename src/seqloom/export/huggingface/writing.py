@@ -1,4 +1,4 @@
-"""A Transformer as a directory that Hugging Face transformers loads without custom code.
+"""Export a Transformer as a directory that Hugging Face transformers loads without custom code.
 
 DIR/  config.json generation_config.json model.safetensors   the model
       source.spm target.spm vocab.json tokenizer_config.json  how text is cut, as Marian does it
@@ -48,9 +48,9 @@ leaves them out where it saves a Marian model again.
 
 
 def export_huggingface(model: TextPredictor, output: Path) -> None:
-    """Write a Transformer as transformers reads it; ConfigError with the option in the way.
+    """Write a Transformer in transformers' format; ConfigError names an unsupported option.
 
-    The directory must not be there, and appears when it is whole.
+    The directory must not exist; it is created atomically.
     """
     check_counterparts(model.config)
     source = piece_model(require_text_source(model, "huggingface"), "source")

@@ -1,4 +1,4 @@
-"""Models as graphs of ONNX, with a runner that needs neither torch nor Seqloom."""
+"""Export models as ONNX graphs, with a runner that needs neither torch nor Seqloom."""
 
 from seqloom.export.onnx.runtime import OnnxRuntime
 from seqloom.export.onnx.writing import export_onnx

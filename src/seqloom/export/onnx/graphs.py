@@ -1,4 +1,4 @@
-"""Networks as graphs of ONNX, traced by torch's own exporter."""
+"""Export networks as ONNX graphs with torch's exporter."""
 
 import contextlib
 import io
@@ -20,21 +20,21 @@ from seqloom.remedies import Command, Remedy, Setting
 
 __all__ = ["DecoderGraphs", "save_head"]
 
-LOGGERS = "torch.onnx", "onnxscript", "onnx_ir"  # which talk while they work
-ROWS, READ = 2, 3  # of the example that a step is traced with
-CACHE_AXES = 4  # (rows, steps, heads, values): keys and values grow with every step
-LENGTHS = 5, 7  # of sources, where any length will do
+LOGGERS = "torch.onnx", "onnxscript", "onnx_ir"  # loggers to silence
+ROWS, READ = 2, 3  # sizes of the example for tracing a step
+CACHE_AXES = 4  # (rows, steps, heads, values): keys and values grow with each step
+LENGTHS = 5, 7  # example lengths of sources, whose axis is dynamic
 
 
 class _Start(nn.Module):
-    """From one source to the decoder's first state."""
+    """Maps a source to the decoder's initial state."""
 
     def __init__(self, network: SequenceModel) -> None:
         super().__init__()
         self.network = network
 
     def state(self, values: Tensor | None) -> State[Any, Any]:
-        """The state before the first step."""
+        """The initial state."""
         decoder, encoder = self.network.decoder, self.network.encoder
         values = torch.zeros(1, 1, dtype=torch.int64) if values is None else values
         found: State[Any, Any] = decoder.start(encoder.encode(_one_source(values)))
@@ -45,7 +45,7 @@ class _Start(nn.Module):
 
 
 class _Step(nn.Module):
-    """From the last tokens and a state to the scores of the next, and the state after it."""
+    """Maps the last tokens and a state to the scores of the next tokens and the next state."""
 
     def __init__(self, network: SequenceModel, example: State[Any, Any]) -> None:
         super().__init__()
@@ -63,7 +63,7 @@ class _Step(nn.Module):
 
 
 class _HeadGraph(nn.Module):
-    """From one source to what the head gives."""
+    """Maps a source to the head's output."""
 
     def __init__(self, network: HeadModel) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class _HeadGraph(nn.Module):
 
 
 class DecoderGraphs:
-    """The two graphs of a network that writes: what starts it, and one step."""
+    """The two graphs of a network with a decoder: its start and its step."""
 
     def __init__(self, network: SequenceModel, items: Items) -> None:
         self.start = _Start(network)
@@ -94,12 +94,12 @@ class DecoderGraphs:
         self.names = [*self.own, *(f"shared{number}" for number in range(len(self.leaves) - own))]
 
     def save_start(self, path: Path) -> None:
-        """The graph of what is computed once for a source."""
+        """Save the graph that runs once per source."""
         source = GraphInput(self.examples[0], {1})
         save_graph(self.start, {"source": source}, self.names, path)
 
     def save_step(self, path: Path) -> None:
-        """The graph of a step."""
+        """Save the graph of a step."""
         inputs = {"tokens": GraphInput(torch.zeros(ROWS, 1, dtype=torch.int64), {0})}
         for number, name in enumerate(self.names):
             leaf = self.leaves[number]
@@ -122,14 +122,14 @@ class DecoderGraphs:
 
 
 def save_head(network: HeadModel, items: Items, path: Path) -> None:
-    """The graph of an encoder with its head."""
+    """Save the graph of an encoder with its head."""
     example = _example(items, LENGTHS[0])
     moving: set[int] = {1} if items.series is None and items.pixels is None else set()
     save_graph(_HeadGraph(network), {"source": GraphInput(example, moving)}, ["output"], path)
 
 
 class GraphInput(NamedTuple):
-    """An input of a graph: an example, and the axes whose sizes are free."""
+    """An input of a graph: an example, and its dynamic axes."""
 
     example: Tensor
     axes: set[int]
@@ -139,7 +139,7 @@ class GraphInput(NamedTuple):
 def save_graph(
     module: nn.Module, inputs: Mapping[str, GraphInput], outputs: Sequence[str], path: Path
 ) -> None:
-    """Trace a module on an example; ConfigError where torch cannot."""
+    """Trace a module on an example; ConfigError if torch fails."""
     free = [dict.fromkeys(each.axes, torch.export.Dim.DYNAMIC) for each in inputs.values()]
     first, rest = free[0], tuple(free[1:])
     levels = [logging.getLogger(name) for name in LOGGERS]
@@ -177,7 +177,7 @@ def _one_source(values: Tensor) -> Source:
 
 
 def _example(items: Items, steps: int) -> Tensor:
-    """One source of so many items, where it may have any number."""
+    """An example source, of `steps` items unless its length is fixed."""
     row = torch.from_numpy(items.placeholder(closing=items.closing))
     if items.symbols is not None:
         row = row[:1].expand(steps, *row.shape[1:]).long()

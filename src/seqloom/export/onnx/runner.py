@@ -1,9 +1,9 @@
-"""Run a model that `seqloom export --to onnx` wrote, with numpy and onnxruntime alone.
+"""Run a model exported by `seqloom export --to onnx`, with numpy and onnxruntime alone.
 
 python run.py FOLDER < rows.jsonl
 
-A row is what the source field makes of an input: token ids that end in `<end>`, or steps of
-numbers. The answer has the ids and tokens written, the labels, or the numbers of the head.
+A row is an encoded input: token ids that end in `<end>`, or steps of numbers. The answer has the
+output ids and tokens, the labels, or the numbers of the head.
 """
 
 import json
@@ -20,7 +20,7 @@ State = dict[str, np.ndarray]
 
 
 class OnnxModel:
-    """The graphs of a folder, and what model.json says of them."""
+    """The graphs of a folder, and its model.json."""
 
     def __init__(self, folder: Path) -> None:
         self.facts = json.loads((folder / "model.json").read_text(encoding="utf-8"))
@@ -30,18 +30,18 @@ class OnnxModel:
         self.first = dict(np.load(first)) if first.exists() else {}
 
     def run(self, name: str, given: State) -> State:
-        """What a graph gives, by name."""
+        """Run a graph; return its outputs by name."""
         graph = self.graphs[name]
         wanted = {each.name for each in graph.get_inputs()}
         found = graph.run(None, {key: value for key, value in given.items() if key in wanted})
         return dict(zip((each.name for each in graph.get_outputs()), found, strict=True))
 
     def start(self, source: np.ndarray) -> State:
-        """The decoder's state before its first step, with one row."""
+        """The decoder's initial state, with one row."""
         return self.first or self.run("encoder", {"source": source[None]})
 
     def step(self, tokens: list[int], state: State) -> tuple[np.ndarray, State]:
-        """Log-probabilities (rows, symbols) after one token more for each row, and the state."""
+        """Feed one token per row; return log-probabilities (rows, symbols) and the next state."""
         found = self.run("decoder", {**state, "tokens": np.array(tokens)[:, None]})
         scores = found.pop("scores")
         own = {name.removeprefix("next_"): value for name, value in found.items()}
@@ -56,7 +56,7 @@ class OnnxModel:
         return values
 
     def write(self, source: np.ndarray, *, beam: int = 1) -> list[int]:
-        """The likeliest output that a beam finds, by the sum of its log-probabilities."""
+        """The best output found by a beam search, by the sum of its log-probabilities."""
         limits, end = self.facts["limits"], self.facts["end"]
         longest = max(1, int(len(source) * limits["ratio"])) + limits["extra"]
         state, paths, sums = self.start(source), [[self.facts["start"]]], np.zeros(1)
@@ -79,7 +79,7 @@ class OnnxModel:
         return max(done)[1] if done else paths[0][1:]
 
     def scores(self, source: np.ndarray) -> np.ndarray:
-        """What the head gives for each position or step."""
+        """The head's output for each position or step."""
         return np.asarray(self.run("model", {"source": source[None]})["output"][0])
 
     def answer(self, row: list[Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""onnxruntime as a runtime: what it is given, and whether it gives what the model gives."""
+"""The onnxruntime runtime: export, and verification of the exported model."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +18,12 @@ from seqloom.search import Greedy
 
 __all__ = ["OnnxRuntime"]
 
-NEAR = 1e-3  # as numbers of a head that are the same
+NEAR = 1e-3  # tolerance for equal numbers of a head
 
 
 @RUNTIMES.part("onnx")
 class OnnxRuntime(Runtime):
-    """Every model; what compares them is the runner that is written beside the graphs."""
+    """Exports every model; it is verified by the runner that is written beside the graphs."""
 
     def write(self, model: Predictor, output: Path) -> None:
         require_library("onnxruntime", runtime="onnx", extra="onnx")
@@ -42,7 +42,7 @@ class OnnxRuntime(Runtime):
 def _compare_writers(
     model: TextPredictor, exported: Any, inputs: Sequence[np.ndarray]
 ) -> Agreement:
-    """Greedy outputs, and the log-probability of each token of theirs."""
+    """Compare greedy outputs and log-probabilities of their tokens."""
     equal, furthest = 0, 0.0
     for row, output in zip(inputs, model.predict_rows(inputs, search=Greedy()), strict=True):
         ids = exported.write(row)
@@ -54,7 +54,7 @@ def _compare_writers(
 
 @torch.inference_mode()
 def _compare_heads(model: Predictor, exported: Any, inputs: Sequence[np.ndarray]) -> Agreement:
-    """What the heads give; equal where the likeliest label, or every number, is the same."""
+    """Compare outputs of heads: equal if the best label, or every number, is the same."""
     network: Any = model.network
     equal, furthest = 0, 0.0
     for row in inputs:

@@ -1,4 +1,4 @@
-"""A model as a directory for onnxruntime.
+"""Export a model as a directory for onnxruntime.
 
 DIR/  encoder.onnx decoder.onnx   of a model that writes: its first state, and one step
       model.onnx                  of a model with a head: from a source to labels or numbers
@@ -27,9 +27,9 @@ __all__ = ["export_onnx"]
 
 
 def export_onnx(model: Predictor, output: Path) -> None:
-    """Write a model as onnxruntime reads it; ConfigError where torch cannot trace it.
+    """Write a model as ONNX graphs; ConfigError if torch cannot trace it.
 
-    The directory must not be there, and appears when it is whole.
+    The directory must not exist; it is created atomically.
     """
     for library in ("onnx", "onnxscript"):
         require_library(library, runtime="onnx", extra="onnx")
@@ -44,10 +44,12 @@ def export_onnx(model: Predictor, output: Path) -> None:
 
 
 def _write_graphs(network: Any, source: Field, folder: Path) -> list[str]:
-    """The graphs of a network; the names of the tensors that each path has for itself."""
+    """Write the graphs of a network; return the names of the tensors that belong to one
+    hypothesis.
+    """
     network.eval()
     if network.head is not None:
-        if network.head.is_aligned and network.head.feeds_back:  # as many steps as the source has
+        if network.head.is_aligned and network.head.feeds_back:  # as many steps as the source
             raise no_counterpart("onnx", "model.decoder.kind", "recurrent-tags")
         save_head(network, source.items, folder / "model.onnx")
         return []

@@ -1,6 +1,6 @@
-"""The frames of a video, some of them, evenly apart: of a file, a folder or an array (S3.4).
+"""Evenly spaced frames of a video: a file, a folder or an array (S3.4).
 
-Nothing but the file itself is opened: a playlist that names others is refused.
+Only the file itself is opened: a playlist that names others is refused.
 """
 
 import os
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
 
 __all__ = ["LONGEST", "MOST_FRAMES", "frame_indices", "read_frames"]
 
-MOST_FRAMES = 100_000  # of a video, before some are chosen
+MOST_FRAMES = 100_000  # most frames of a video, before some are chosen
 LONGEST = 3_600  # seconds
 OPEN_OPTIONS = {
     "protocol_whitelist": "none"
-}  # a file that names other files cannot have them opened
+}  # protocols: other files that a file names are not opened
 CHANNELS = (1, 3)  # of an array
 Frames = NDArray[np.uint8]
 
 
 def frame_indices(count: int, most: int) -> list[int]:
-    """The numbers of so many of `count` frames: the middle of each of as many equal stretches."""
+    """The indices of `wanted` of `count` frames: the middles of equal intervals."""
     if count <= most:
         return list(range(count))
     return [(2 * number + 1) * count // (2 * most) for number in range(most)]
 
 
 def read_frames(name: str, wanted: Pixels) -> Frames:
-    """The chosen frames of a video, each of one size; DataError where it has none."""
+    """Read the chosen frames of a video, scaled; DataError if it has none."""
     path = Path(name.strip())
     try:
         if path.is_dir():
@@ -55,7 +55,7 @@ def read_frames(name: str, wanted: Pixels) -> Frames:
 
 
 def _read_folder(path: Path, wanted: Pixels) -> Frames:
-    """Pictures in the order of their names, in which a number counts as one."""
+    """Pictures sorted by name, with numbers compared by value."""
     with os.scandir(path) as entries:
         names = [each.name for each in entries if not each.name.startswith(".") and each.is_file()]
     _check_count(len(names), str(path), cure="put its frames there as pictures")
@@ -70,7 +70,9 @@ def _by_numbers(name: str) -> list[tuple[int, str]]:
 
 
 def _read_array(path: Path, wanted: Pixels) -> Frames:
-    """Of bytes, or of numbers from 0 to 1: frames, rows, columns and perhaps colours."""
+    """An array of bytes, or of numbers from 0 to 1: frames, rows, columns and optionally
+    colours.
+    """
     from PIL import Image
 
     form = "save an array of frames × rows × columns (× 3) of bytes, or of numbers from 0 to 1"
@@ -98,7 +100,7 @@ def _read_array(path: Path, wanted: Pixels) -> Frames:
 
 
 def _read_video(path: Path, wanted: Pixels) -> Frames:
-    """As a player would show them, one after another, from the first to the last that is chosen."""
+    """Decode frames in display order, up to the last chosen one."""
     with _open_video(path) as (file, stream):
         expected = sum(1 for packet in file.demux(stream) if packet.size)
     count, found = _decode_frames(path, expected, wanted)
@@ -109,7 +111,7 @@ def _read_video(path: Path, wanted: Pixels) -> Frames:
 
 
 def _decode_frames(path: Path, expected: int, wanted: Pixels) -> tuple[int, list[Frames]]:
-    """How many frames there are, and those that are chosen of the number that is expected."""
+    """The number of frames, and those chosen given the expected number."""
     _check_count(expected or 1, str(path), cure="")
     chosen, found, count = set(frame_indices(expected, wanted.frames)), [], 0
     with _open_video(path) as (file, stream):

@@ -1,4 +1,4 @@
-"""Pictures as pixels: opened within limits, put on white, brought to one size (S3.4)."""
+"""Pictures as pixels: opened within limits, flattened on white, scaled (S3.4)."""
 
 import warnings
 from io import BytesIO
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
 
 __all__ = ["MOST_PIXELS", "UPLOAD_FORMATS", "PictureFile", "fit_picture", "read_picture"]
 
-MOST_PIXELS = 80_000_000  # of a file, before it is brought to size
+MOST_PIXELS = 80_000_000  # most pixels of a file, before scaling
 UPLOAD_FORMATS = (
     "PNG",
     "JPEG",
     "GIF",
     "WEBP",
     "BMP",
-)  # what strangers may send: nothing that runs code
+)  # formats of uploads: none that can run code
 
 
 class PictureFile(NamedTuple):
-    """A file to be opened, what errors call it, and what it may be."""
+    """A picture file, its name in errors, and its allowed formats."""
 
     file: str | BytesIO
     name: str
     most: int = MOST_PIXELS
-    formats: tuple[str, ...] | None = None  # None: all that are known
+    formats: tuple[str, ...] | None = None  # None: all that pillow knows
 
     @classmethod
     def from_cell(cls, cell: str) -> Self:
@@ -40,7 +40,7 @@ class PictureFile(NamedTuple):
 
 
 def read_picture(opening: PictureFile, wanted: Pixels) -> NDArray[np.uint8]:
-    """The pixels of a file, one after another; DataError where it is not a picture."""
+    """Read the pixels of a file as a flat array; DataError if it is not a picture."""
     with _open_picture(opening) as file:
         file.draft("RGB", (wanted.width, wanted.height))
         picture = _on_white(file, opening.name)
@@ -48,7 +48,7 @@ def read_picture(opening: PictureFile, wanted: Pixels) -> NDArray[np.uint8]:
 
 
 def fit_picture(picture: "Image", wanted: Pixels) -> NDArray[np.uint8]:
-    """A picture scaled to fit on a white page and centred: channels, then rows, then columns."""
+    """Scale and centre a picture on a white page: channels, then rows, then columns."""
     from PIL import Image
 
     size = wanted.width, wanted.height
@@ -64,7 +64,7 @@ def fit_picture(picture: "Image", wanted: Pixels) -> NDArray[np.uint8]:
 
 
 def _open_picture(opening: PictureFile) -> "Image":
-    """The picture, of which no more than the header is read yet."""
+    """Open a picture, reading only its header."""
     from PIL import Image, UnidentifiedImageError
 
     name = opening.name
@@ -90,7 +90,7 @@ def _open_picture(opening: PictureFile) -> "Image":
 
 
 def _on_white(picture: "Image", name: str) -> "Image":
-    """Without transparency, which would be black otherwise."""
+    """Flatten transparency on white; it would otherwise become black."""
     from PIL import Image
 
     try:

@@ -1,4 +1,4 @@
-"""Where a trained decoder looks while it writes."""
+"""Attention of a trained decoder to its source."""
 
 import numpy as np
 

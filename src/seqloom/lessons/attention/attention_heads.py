@@ -1,4 +1,4 @@
-"""Heads: contexts that are concatenated, or mapped and summed."""
+"""Heads: contexts that are concatenated, or projected and summed."""
 
 import torch
 

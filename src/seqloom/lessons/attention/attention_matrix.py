@@ -1,4 +1,4 @@
-"""The weights of a translation with attention, as the text prints them and as a picture."""
+"""The attention weights of a translation, as printed in the text and as a picture."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A decoder that attends to both directions of its encoder, as a net."""
+"""A decoder that attends to a bidirectional encoder, as a network graph."""
 
 import torch
 
@@ -43,7 +43,7 @@ def attention_net_lesson() -> LessonResult:
 
 
 def _steps(net: NetworkGraph, side: str) -> int:
-    """How often one state of a side is computed from another."""
+    """The number of recurrent edges on a side."""
     inside = [edge for edge in net.edges if edge.begin.startswith(side) and edge.kind == "time"]
     return len(inside)
 

@@ -1,4 +1,4 @@
-"""Causal attention needs a softmax of its own for every step."""
+"""Causal attention needs a separate softmax for each step."""
 
 import torch
 

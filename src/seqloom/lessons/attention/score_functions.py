@@ -1,4 +1,4 @@
-"""Score functions, and two of them that are one."""
+"""Score functions, and two that are equivalent."""
 
 import torch
 

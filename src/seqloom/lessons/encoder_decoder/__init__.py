@@ -1,1 +1,1 @@
-"""Lessons on encoders and decoders: how one network reads and another writes."""
+"""Lessons on encoder–decoder networks."""

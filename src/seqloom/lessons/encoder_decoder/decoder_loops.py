@@ -1,4 +1,4 @@
-"""The pseudocode of each decoder, written out, beside the library's search."""
+"""The pseudocode of each decoder as a loop, compared to the library's search."""
 
 import math
 
@@ -44,7 +44,7 @@ def decoder_loops_lesson(*, longest: int = 8) -> LessonResult:
 
 
 def _loop(model: SequenceModel, longest: int) -> tuple[tuple[int, ...], float]:
-    """do { y(t) = step(h(t−1), y(t−1)); t = t + 1 } until y = <eos>; <sos> is never drawn."""
+    """do { y(t) = step(h(t−1), y(t−1)); t = t + 1 } until y = <eos>; <sos> is never generated."""
     state = model.decoder.start(model.encoder.encode(SOURCE))
     word, score = START, 0.0
     words: list[int] = []

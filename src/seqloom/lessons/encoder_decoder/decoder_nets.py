@@ -1,4 +1,4 @@
-"""The wirings of encoder and decoder, drawn from models that are built so."""
+"""The connections of encoder and decoder, drawn from models of each form."""
 
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.sentence_nets import count_edges, sentence_net

@@ -1,4 +1,4 @@
-"""How a decoder is started and when it stops."""
+"""The initial state of a decoder, and its stopping rules."""
 
 import torch
 
@@ -28,7 +28,7 @@ def decoder_start_lesson(*, longest: int = 5) -> LessonResult:
         rows.append((start, f"{effects[start]:.4f}", f"{size:,}"))
     model = _model("copy")
     lengths = []
-    for end in (None, 1e3):  # a bias that leaves <EOS> as it is, or makes it certain
+    for end in (None, 1e3):  # a bias that leaves <EOS> unchanged, or makes it certain
         if end is not None:
             model.decoder.get_parameter("output.bias")[END] = end
         memory = model.encoder.encode(SOURCES[0])

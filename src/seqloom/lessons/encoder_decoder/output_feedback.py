@@ -1,4 +1,4 @@
-"""Whether the word that was written changes the next distribution."""
+"""Whether the generated word changes the next distribution."""
 
 import torch
 

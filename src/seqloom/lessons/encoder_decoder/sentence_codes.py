@@ -1,4 +1,4 @@
-"""Codes of sentences as points: those of one meaning lie together."""
+"""Codes of sentences as points: paraphrases lie close together."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ OPTIONS = {
 
 
 def paraphrases() -> list[tuple[str, str]]:
-    """Each meaning in three forms of words, with its translation."""
+    """Each meaning in three paraphrases, with its translation."""
     found = []
     for one, other in WHO:
         for verb, (participle, french) in VERBS.items():
@@ -61,7 +61,7 @@ def sentence_codes_lesson(*, updates: int = 200) -> LessonResult:
 
 
 def _bags(rows: list[tuple[str, str]]) -> StateMap:
-    """The mean one-hot vector of each sentence, which knows no order."""
+    """The mean one-hot vector of each sentence, which ignores word order."""
     words = sorted({word for text, _ in rows for word in text.split()})
     states = np.array([[text.split().count(word) / len(text.split()) for word in words]
                        for text, _ in rows])  # fmt: skip
@@ -71,6 +71,6 @@ def _bags(rows: list[tuple[str, str]]) -> StateMap:
 
 
 def _same_meaning(found: StateMap) -> int:
-    """How many sentences have one of their own meaning nearest to them."""
+    """The number of sentences whose nearest neighbour has the same meaning."""
     near = found.nearest_neighbors(1)
     return sum(found.labels[place] == found.labels[row[0][0]] for place, row in enumerate(near))

@@ -1,4 +1,4 @@
-"""Shapes in and out of a stacked encoder and decoder."""
+"""Input and output shapes of a stacked encoder and decoder."""
 
 import torch
 from torch import nn

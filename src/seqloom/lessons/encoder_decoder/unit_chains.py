@@ -1,4 +1,4 @@
-"""How many units a chain has in each translation."""
+"""The number of steps on each side of a translation."""
 
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.sentence_nets import count_units, sentence_net
@@ -31,6 +31,6 @@ def unit_chains_lesson(*, source: str = SOURCE, target: str = TARGET) -> LessonR
 
 
 def _steps(source: str, target: str) -> tuple[int, int]:
-    """The units of encoder and decoder of a model that is unrolled over the two."""
+    """The steps of encoder and decoder in the unrolled model."""
     net = sentence_net(recurrent_model("b", words=20), source.split(), target.split())
     return count_units(net, "encoder"), count_units(net, "decoder")

@@ -1,1 +1,1 @@
-"""Lessons on gates: what LSTM and GRU keep, and what their gradients do."""
+"""Lessons on gates: what LSTM and GRU retain, and their gradients."""

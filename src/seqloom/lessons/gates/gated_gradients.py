@@ -1,4 +1,4 @@
-"""How far a gradient reaches back through an Elman unit and through gated ones."""
+"""Gradients over many steps through Elman units and through gated units."""
 
 import torch
 

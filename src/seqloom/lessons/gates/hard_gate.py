@@ -1,4 +1,4 @@
-"""A gate of zeros and ones writes one cell of a memory."""
+"""A gate of zeros and ones that overwrites one memory cell."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""An LSTM step by hand, its sizes, and how far its memory can move."""
+"""An LSTM step by hand, its sizes, and the bounds of its memory cell."""
 
 import torch
 

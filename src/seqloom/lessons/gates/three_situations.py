@@ -15,7 +15,7 @@ SIGNALS, NOISE, BREAK, SYMBOLS, LENGTH = 3, 3, 4, 5, 12
 
 
 class LastSignal(nn.Module):
-    """One-hot symbols, a GRU, and a score of each signal at the end."""
+    """One-hot symbols, a GRU, and logits of the signals at the end."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ def three_situations_lesson(*, updates: int = 150, width: int = 16) -> LessonRes
 
 
 def _rows(count: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Sequences that are mostly noise, and the number of the last signal after the last break."""
+    """Sequences that are mostly noise, and the last signal after the last break as target."""
     generator = torch.Generator().manual_seed(seed)
     shares = torch.tensor([0.08] * SIGNALS + [0.68, 0.08])
     symbols = torch.multinomial(shares, count * LENGTH, replacement=True, generator=generator)
@@ -77,7 +77,7 @@ def _rows(count: int, seed: int) -> tuple[Tensor, Tensor]:
 
 
 def _kept(unit: Gru, vectors: Tensor) -> Tensor:
-    """The mean of Z over the state, at each step (R, T)."""
+    """The mean of Z over the dimensions of the state, at each step (R, T)."""
     state, found = unit.zero_state(vectors), []
     for step in range(vectors.shape[1]):
         found.append(unit.gates(vectors[:, step], state)["update"].mean(dim=1))

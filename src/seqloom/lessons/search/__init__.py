@@ -1,1 +1,1 @@
-"""Lessons on search: greedy, beams, exhaustive search, draws."""
+"""Lessons on search: greedy, beam and exhaustive search, and sampling."""

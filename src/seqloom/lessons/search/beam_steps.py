@@ -1,4 +1,4 @@
-"""Beam search step by step: what is kept and what is dropped."""
+"""Beam search step by step: kept and pruned hypotheses."""
 
 import math
 
@@ -64,7 +64,7 @@ def _printed_product(words: tuple[str, ...]) -> float:
 
 
 def _ends(paths: list[tuple[tuple[str, ...], float]], *, extend: bool) -> int:
-    """How often the best path holds <end> after a step that may extend finished paths."""
+    """How often the best path contains <end> after a step that may extend finished paths."""
     best = max(paths, key=lambda each: each[1])[0]
     after = (*best, "<end>") if extend or not _has_end(best) else best
     return after.count("<end>")

@@ -1,4 +1,4 @@
-"""Beam search with attention: the state travels with its path, or is computed again."""
+"""Beam search with attention: states carried with their hypotheses, or recomputed."""
 
 import torch
 
@@ -47,7 +47,7 @@ def carried_states_lesson(*, beam: int = 3, steps: int = 4) -> LessonResult:
 def _recompute(
     model: SequenceModel, memory: Memory, beam: int, steps: int
 ) -> tuple[list[Path], int]:
-    """The beam, whose last step can only end, and how many decoder steps it took to find it."""
+    """The final beam, with the number of decoder steps it took to compute."""
     paths: list[Path] = [((), 0.0)]
     read = 0
     for step in range(1, steps + 1):

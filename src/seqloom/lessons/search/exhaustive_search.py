@@ -1,4 +1,4 @@
-"""A beam of one is greedy, a beam of all is exhaustive."""
+"""A beam of width one is greedy search; a beam of all paths is exhaustive."""
 
 import math
 from itertools import product

@@ -1,4 +1,4 @@
-"""Why greedy search is not enough, on a model that is small enough to be read."""
+"""Why greedy search fails, on a model small enough to read."""
 
 import math
 

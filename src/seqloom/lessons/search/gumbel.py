@@ -1,4 +1,4 @@
-"""A draw as an argmax with noise, and its frequencies."""
+"""Sampling as an argmax with Gumbel noise, and its frequencies."""
 
 import math
 

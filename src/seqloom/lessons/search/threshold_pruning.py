@@ -1,4 +1,4 @@
-"""Pruning by a threshold keeps one path too few if it is strict."""
+"""Pruning by a strict threshold keeps one path too few."""
 
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table

@@ -1,4 +1,4 @@
-"""A picture in, a sentence out: one vector as the first state, or a grid to attend to."""
+"""Image captions: one vector as the initial state, or attention over a grid."""
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +17,9 @@ WORDS = ("<start>", "<end>", "a", "bar", "square", "at", "the", "left", "right")
 
 
 class Captioner(nn.Module):
-    """Convolutions to a grid of 3 × 3 vectors, a GRU, and words; with or without attention."""
+    """Convolutions to a grid of 3 × 3 vectors, a GRU, and word logits; with or without
+    attention.
+    """
 
     def __init__(self, *, attends: bool) -> None:
         super().__init__()
@@ -35,7 +37,7 @@ class Captioner(nn.Module):
             nn.init.constant_(self.unit.project.bias[WIDTH : 2 * WIDTH], 3.0)
 
     def forward(self, pictures: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
-        """Scores of each next word, and where each step looked."""
+        """Logits of each next word, and the attention of each step."""
         grid = self.look(pictures[:, None])
         cells = grid.flatten(2).transpose(1, 2)
         first = self.first(grid.flatten(1)).tanh()
@@ -108,7 +110,7 @@ def _draw(count: int, seed: int) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def _write(net: Captioner, pictures: Tensor) -> tuple[Tensor, Tensor]:
-    """The likeliest word at each step, fed back, and where the steps looked."""
+    """Greedy words and the attention of their steps."""
     words = torch.full((len(pictures), 1), WORDS.index("<start>"))
     for _ in range(STEPS):
         scores, weights = net(pictures, words)

@@ -1,4 +1,4 @@
-"""The net that writes a sequence from a class, unfolded step by step."""
+"""A network that generates a sequence from a class, unrolled step by step."""
 
 import torch
 from torch import Tensor
@@ -51,6 +51,6 @@ def class_net_lesson(*, width: int = 20, steps: int = 3) -> LessonResult:
 
 
 def _reaches(net: ClassToSequence, words: Tensor, read: list[Tensor]) -> bool:
-    """Whether another class changes what is written last after the same words."""
+    """Whether the class affects the last word, given the same preceding words."""
     outputs = [net(words[each], torch.stack(read))[-1] for each in (10, 6)]
     return largest_difference(*outputs) > 0

@@ -1,4 +1,4 @@
-"""From a first word to the rest of a sentence: numbers of words, sizes, and plain descent."""
+"""Generate a sentence from its first word: word indices, sizes, and gradient descent."""
 
 import torch
 from torch import Tensor

@@ -1,4 +1,4 @@
-"""A dialog of several turns: each reply follows from all that was said."""
+"""A dialogue of several turns: each reply depends on all preceding turns."""
 
 from typing import cast
 

@@ -1,4 +1,4 @@
-"""Which step reads and which step writes, in each paradigm."""
+"""The steps that read and the steps that write, in each paradigm."""
 
 import torch
 
@@ -40,7 +40,7 @@ def paradigms_lesson() -> LessonResult:
 
 @torch.no_grad()
 def _links(reads: str, writes: str) -> tuple[int, int]:
-    """The steps of a unit that reads zeros at a dot, and the pairs of input and output it links."""
+    """The steps of a unit that reads zeros at a dot, and the input–output pairs it connects."""
     unit = draw_module(lambda: Elman(2, 3))
     inputs = draw_values(1, len(reads), 2) * torch.tensor([each == "x" for each in reads])[:, None]
     written = torch.tensor([each == "y" for each in writes])

@@ -1,4 +1,4 @@
-"""Small tasks of the texts, each learnt in a second: sentiment, tags, forecasts, next words."""
+"""Small tasks of the texts, each trained in a second: sentiment, tags, forecasts, next words."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ CARE = "the sum takes Y(t, w_{t+1}), but Y(t, ·) is the distribution of w_t"
 
 
 class WordNet(nn.Module):
-    """Word vectors, a GRU in one direction or both, and a score of each class at every word."""
+    """Word embeddings, a GRU in one or both directions, and class logits at every word."""
 
     def __init__(self, words: Sequence[str], classes: int, direction: Direction) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class WordNet(nn.Module):
 
 
 def fit(net: nn.Module, cost: Callable[[], Tensor], updates: int, rate: float = 0.02) -> None:
-    """Gradient descent with Adam on a cost."""
+    """Minimize a cost with Adam."""
     descent = torch.optim.Adam(net.parameters(), lr=rate)
     for _ in range(updates):
         descent.zero_grad()

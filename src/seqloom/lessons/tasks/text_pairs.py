@@ -1,4 +1,4 @@
-"""The pairs that the texts print, learnt to the letter."""
+"""The pairs printed in the texts, memorized exactly."""
 
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table

@@ -1,4 +1,4 @@
-"""Tables of translations: names that a vocabulary lacks, and the tail of a long sentence."""
+"""Tables of translations: names outside the vocabulary, and the end of long sentences."""
 
 import random
 
@@ -99,14 +99,14 @@ def long_sentences_lesson(*, updates: int = 800, tested: int = 40) -> LessonResu
 
 
 def phrase_pair(chosen: random.Random, phrases: int) -> tuple[str, str]:
-    """So many phrases of an adjective and a noun, whose order French turns round."""
+    """A sentence of several adjective–noun phrases, whose order is reversed in French."""
     parts = [(chosen.choice([*COLOURS]), chosen.choice([*NOUNS])) for _ in range(phrases)]
     english = " and ".join(f"the {colour} {noun}" for colour, noun in parts)
     return english, " et ".join(f"la {NOUNS[noun]} {COLOURS[colour]}" for colour, noun in parts)
 
 
 def _by_phrase(texts: list[str], test: list[tuple[str, str]]) -> list[float]:
-    """The share of sentences whose first, second, ... phrase is right."""
+    """The share of sentences whose first, second, ... phrase is correct."""
     found = [(text.split(" et "), target.split(" et "))
              for text, (_, target) in zip(texts, test, strict=True)]  # fmt: skip
     return [sum(wrote[n : n + 1] == wanted[n : n + 1] for wrote, wanted in found) / len(found)

@@ -1,4 +1,4 @@
-"""Backpropagation through time by hand, as a table over t beside autograd."""
+"""Backpropagation through time by hand, as a table over t, compared with autograd."""
 
 from dataclasses import dataclass
 
@@ -49,7 +49,7 @@ class ScalarNet:
         return sum(self.gradient(adjoints[:t]) for t in range(1, last + 1)) / last
 
     def hidden(self) -> tuple[Elman, Tensor]:
-        """The same net as a unit, and its states with their graph."""
+        """The same network as a unit, and its states in autograd's graph."""
         unit = Elman(1, 1, activation="identity", bias=False).double()
         with torch.no_grad():
             unit.recur.fill_(self.w)

@@ -1,4 +1,4 @@
-"""The computation graph of three steps, as autograd keeps it."""
+"""The computation graph of three steps, as recorded by autograd."""
 
 from collections import Counter
 from typing import Any
@@ -50,7 +50,7 @@ def computation_graph_lesson(*, steps: int = 3) -> LessonResult:
 
 
 def _uses(last: Any) -> Counter[int]:
-    """How many operators read each parameter, by its identity."""
+    """The number of operators that read each parameter, by its identity."""
     seen, waiting, uses = set(), [last], Counter[int]()
     while waiting:
         node = waiting.pop()

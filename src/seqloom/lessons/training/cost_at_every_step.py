@@ -1,4 +1,4 @@
-"""A cost at every step: the recursion of the text, taken literally, and the right one."""
+"""A cost at every step: the recursion as printed, and the correct one."""
 
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table

@@ -1,4 +1,4 @@
-"""The sign of an update in incremental gradient descent."""
+"""The sign of the update in incremental gradient descent."""
 
 import torch
 

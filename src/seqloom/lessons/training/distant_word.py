@@ -1,4 +1,4 @@
-"""A word that is decided by one far before it."""
+"""A word determined by a much earlier one."""
 
 import random
 
@@ -21,7 +21,7 @@ BETWEEN = (
 
 
 class TongueNet(nn.Module):
-    """One-hot words, a unit, and a score of each language at the end."""
+    """One-hot words, a unit, and logits of the languages at the end."""
 
     def __init__(self, words: int, unit: Unit) -> None:
         super().__init__()
@@ -70,7 +70,7 @@ def distant_word_lesson(*, updates: int = 150, width: int = 24) -> LessonResult:
 
 
 def _effects(net: TongueNet, texts: Tensor, targets: Tensor) -> list[float]:
-    """How much the log-probability of the answer falls where a position is left blank."""
+    """The decrease of the answer's log-probability when a position is blanked."""
     rows = torch.arange(len(targets))
     whole = net(texts).log_softmax(-1)[rows, targets]
     falls = []
@@ -82,7 +82,7 @@ def _effects(net: TongueNet, texts: Tensor, targets: Tensor) -> list[float]:
 
 
 def _texts(words: tuple[str, ...], seed: int) -> tuple[Tensor, Tensor]:
-    """Thirty-two texts with the words between in a random order, as one-hot vectors."""
+    """Thirty-two texts with the words in between in random order, as one-hot vectors."""
     chosen = random.Random(seed)
     names = [chosen.randrange(len(NAMES)) for _ in range(32)]
     rows = [[name, *(words.index(word) for word in chosen.sample(BETWEEN, len(BETWEEN)))]

@@ -1,4 +1,4 @@
-"""Gradients over time vanish or explode with the largest eigenvalue."""
+"""Gradients over time vanish or explode by the spectral radius."""
 
 import torch
 

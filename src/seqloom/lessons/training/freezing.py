@@ -1,4 +1,4 @@
-"""Training that leaves a part of the model as it is."""
+"""Training with frozen parts of the model."""
 
 from pathlib import Path
 from tempfile import TemporaryDirectory

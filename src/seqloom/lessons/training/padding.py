@@ -1,4 +1,4 @@
-"""Texts of one length by `<empty>`, which costs nothing."""
+"""Padding texts to one length with `<empty>`, which has no cost."""
 
 import numpy as np
 import torch
@@ -50,6 +50,6 @@ def padding_lesson(*, length: int = 9) -> LessonResult:
 
 
 def _cost(model: SequenceModel, target: Tensor) -> float:
-    """The summed cost of a target that may be padded, as training measures it."""
+    """The summed cost of a padded target, as computed in training."""
     source = Source(target[:1][None].long(), torch.tensor([1]))
     return measure(model, Example(source, target[None].long()), smoothing=0.0).loss

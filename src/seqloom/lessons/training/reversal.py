@@ -1,4 +1,4 @@
-"""The source back to front, and how far each word then is from its translation."""
+"""Reversed sources, and the distance of each word from its translation."""
 
 import torch
 

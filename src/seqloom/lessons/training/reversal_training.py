@@ -1,4 +1,4 @@
-"""Whether a plain encoder–decoder learns sooner from a reversed source."""
+"""Whether a plain encoder–decoder learns faster from a reversed source."""
 
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table

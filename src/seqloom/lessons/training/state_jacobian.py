@@ -1,4 +1,4 @@
-"""The Jacobian of one state by the one before, and the input it needs."""
+"""The Jacobian of a state with respect to the previous state, and its input."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""How often a decoder reads the label in training, and what comes of it."""
+"""The share of teacher forcing in training, and its effect."""
 
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson
 from seqloom.lessons.text_table import text_table

@@ -1,4 +1,4 @@
-"""Backpropagation cut off after a window of steps, and clipping."""
+"""Truncated backpropagation through time, and gradient clipping."""
 
 import torch
 from torch import Tensor
@@ -42,7 +42,7 @@ def truncation_lesson(*, length: int = 24, width: int = 4, norm: float = 0.1) ->
 
 
 def _gradient(unit: Elman, inputs: Tensor, window: int) -> Tensor:
-    """Of the mean square of all states by W, each stretch of `window` steps on its own."""
+    """The gradient of the mean square of all states by W, for each window separately."""
     state, total = unit.zero_state(inputs), torch.zeros_like(unit.recur)
     for begin in range(0, inputs.shape[1], window):
         hidden, (states,) = unit(inputs[:, begin : begin + window], state)

@@ -1,4 +1,4 @@
-"""Positions as unit vectors behind the values of a token."""
+"""One-hot positions appended to a token's vector."""
 
 import torch
 

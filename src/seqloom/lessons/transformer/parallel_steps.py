@@ -1,4 +1,4 @@
-"""All steps at once under teacher forcing, and one after another in use."""
+"""Steps in parallel under teacher forcing, and sequentially in generation."""
 
 import torch
 

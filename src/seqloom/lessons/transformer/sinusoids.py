@@ -1,4 +1,4 @@
-"""Sines and cosines that mark positions, and the difference of two of them."""
+"""Sinusoidal position encodings, and the difference of two neighbours."""
 
 import numpy as np
 import torch
@@ -42,5 +42,5 @@ def sinusoids_lesson(
 
 
 def _last(apart: np.ndarray, bound: float) -> int:
-    """Counted from 0, as the figure's axis is."""
+    """The last index, counted from 0 as on the figure's axis."""
     return int(np.flatnonzero(apart > bound).max(initial=-1))

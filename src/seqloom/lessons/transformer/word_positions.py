@@ -1,4 +1,4 @@
-"""Self-attention without positions is blind to order."""
+"""Self-attention without positions ignores word order."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""Two chains of states over one text, and a stack of layers."""
+"""Two chains of states over one text, and stacked layers."""
 
 import torch
 from torch import Tensor
@@ -62,7 +62,7 @@ def bidirectional_lesson(*, words: int = 5, width: int = 3) -> LessonResult:
 
 
 def size_of(vector: Tensor) -> float:
-    """Its Euclidean norm, as it is printed."""
+    """The Euclidean norm, rounded for display."""
     return round(float(vector.norm()), 6)
 
 

@@ -1,4 +1,4 @@
-"""Cosines of word vectors."""
+"""Cosine similarities of word vectors."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""What is read off the states: one vector at the end, one at each step, or the output fed back."""
+"""Outputs read from the states: one at the end, one at each step, or fed back."""
 
 import torch
 from torch import Tensor, nn

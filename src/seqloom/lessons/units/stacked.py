@@ -1,4 +1,4 @@
-"""A stack of layers: each reads the one below at t and itself at t − 1."""
+"""Stacked layers: each reads the layer below at t and itself at t − 1."""
 
 from seqloom.lessons.draws import draw_module, draw_values, largest_difference
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson

@@ -1,4 +1,4 @@
-"""How many parameters a language model over eight words has, by its unit."""
+"""Parameters of a language model over eight words, by unit."""
 
 from seqloom.config import ModelConfig
 from seqloom.fields import Symbols

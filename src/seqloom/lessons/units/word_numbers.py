@@ -1,4 +1,4 @@
-"""A text as unit vectors, and a network of 748 parameters that predicts its next words."""
+"""A text as one-hot vectors, and a network of 748 parameters that predicts its next words."""
 
 import torch
 from torch import Tensor, nn
@@ -58,7 +58,7 @@ def word_numbers_lesson(
 
 
 class NextWord(nn.Module):
-    """Unit vectors in, an Elman state of 20, a score for each word out."""
+    """One-hot inputs, an Elman state of 20, and word logits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -80,7 +80,7 @@ def _places(text: str) -> Tensor:
 
 
 def _learn(passes: int) -> NextWord:
-    """The network after some passes of gradient descent over what it reads."""
+    """Train the network for some passes over its text."""
     net = draw_module(NextWord)
     descent = torch.optim.Adam(net.parameters(), lr=0.02)
     for _ in range(passes):

@@ -1,4 +1,4 @@
-"""What a mean of word vectors does not see and a recurrent unit does."""
+"""Means of word vectors ignore word order; recurrent units do not."""
 
 from seqloom.lessons.draws import draw_module, draw_values, largest_difference
 from seqloom.lessons.lesson import ComparedNumber, LessonResult, lesson

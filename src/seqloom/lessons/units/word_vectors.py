@@ -1,4 +1,4 @@
-"""Word vectors from neighbours, and vectors of a word in its sentence."""
+"""Word vectors from neighbours, and contextual vectors of a word."""
 
 import torch
 from torch import Tensor, nn
@@ -59,7 +59,7 @@ def word_vectors_lesson(*, passes: int = 60, width: int = 6) -> LessonResult:
 
 
 def _learn(task: str, words: list[str], passes: int, width: int) -> Tensor:
-    """The inner layer of a net that predicts the middle word, or its neighbours."""
+    """The hidden layer of a network that predicts the middle word, or its neighbours."""
     inner = draw_module(lambda: nn.Embedding(len(words), width))
     output = draw_module(lambda: nn.Linear(width, len(words)), seed=2)
     descent = torch.optim.Adam([*inner.parameters(), *output.parameters()], lr=0.05)

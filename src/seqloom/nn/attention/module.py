@@ -1,4 +1,4 @@
-"""From queries and a source to contexts and weights."""
+"""Attention of recurrent decoders: from queries and a source to contexts and weights."""
 
 from typing import NamedTuple
 
@@ -24,7 +24,7 @@ class AttentionSource(NamedTuple):
 
 
 class Attention(nn.Module):
-    """`u = Σ w v` with w = softmax(scores) over the real positions that a query may see (S4).
+    """`u = Σ w v` with w = softmax(scores) over the real positions visible to a query (S4).
 
     A causal query at step t sees positions up to t only (S4.4), a local one those in its
     window; every other weight is exactly 0.
@@ -52,7 +52,9 @@ class Attention(nn.Module):
         return 1 if self.heads is None else self.heads.count
 
     def prepare(self, states: Float[Tensor, "B S E"], mask: Bool[Tensor, "B S"]) -> AttentionSource:
-        """Keys and values, once per sentence; DataError where a sentence has no real position."""
+        """Compute keys and values, once per sentence; DataError if a sentence has no real
+        position.
+        """
         if not is_traced():
             self._check_mask(mask)
         keys = self.score.prepare(states if self.heads is None else self.heads.keys(states))
@@ -70,7 +72,7 @@ class Attention(nn.Module):
         prepared: AttentionSource,
         positions: Int[Tensor, "R"],
     ) -> tuple[Float[Tensor, "R T C"], Float[Tensor, "R T S"]]:
-        """The contexts, with heads concatenated, and the weights, averaged over heads.
+        """Return the contexts, with heads concatenated, and the weights, averaged over heads.
 
         `positions` counts the steps that each row has made before these.
         """
@@ -99,7 +101,7 @@ class Attention(nn.Module):
     def _mask_scores(
         self, scores: Tensor, asked: Tensor, mask: Tensor, positions: Tensor
     ) -> Tensor:
-        """The scores, −∞ at positions that the query may not see."""
+        """The scores, −∞ at positions masked for the query."""
         visible = mask[:, None]  # (B, 1, S)
         if self.causal or self.focus is not None:
             source = torch.arange(mask.shape[1], device=mask.device)
@@ -114,7 +116,9 @@ class Attention(nn.Module):
 
 
 def _query_steps(positions: Tensor, asked: Tensor) -> Tensor:
-    """The step of every query: (R,) steps made before, then one more with each query of a row."""
+    """The step of every query: the (R,) steps made before, then one more for each query
+    of a row.
+    """
     sentences, count = asked.shape[:2]
     steps = torch.arange(sentences * count // len(positions), device=positions.device)
     return (positions[:, None] + steps).view(sentences, count)

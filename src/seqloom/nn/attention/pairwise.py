@@ -1,8 +1,8 @@
-"""Small networks over the sum of every query with every key, without holding all pairs at once.
+"""Scores by a small network over query + key, computed without holding all pairs at once.
 
-B·Q·S·A values are many in training (80 MB for 64 sentences of 25 words and a width of 512), so
-pairs are made in blocks that stay in the processor's cache and are made again for the gradient:
-less memory than one large tensor, and faster too.
+A tensor of B·Q·S·A values is large in training (80 MB for 64 sentences of 25 words and a width of
+512), so pairs are computed in blocks that fit the processor's cache, and recomputed for the
+gradient: less memory, and faster.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ BLOCK = 2**18  # values of a block: 1 MB in float32
 
 @runtime_checkable
 class PairNetwork(Protocol):
-    """From one vector for each pair to a score; `pairs` is its own to overwrite."""
+    """A network from the vector of each pair to a score; it may overwrite `pairs`."""
 
     @staticmethod
     def score(pairs: Float[Tensor, "B Q S A"], *weights: Tensor) -> Float[Tensor, "B Q S"]: ...
@@ -33,7 +33,7 @@ class PairNetwork(Protocol):
     def gradients(
         change: Float[Tensor, "B Q S"], pairs: Float[Tensor, "B Q S A"], *weights: Tensor
     ) -> tuple[Tensor, ...]:
-        """Of the pairs and of each weight, given the gradient of the scores."""
+        """The gradients of the pairs and of each weight, given that of the scores."""
         ...
 
 
@@ -92,7 +92,7 @@ def score_pairs(
 
 
 class _ScorePairs(Function):
-    """The scores, with a gradient that makes the pairs a second time."""
+    """The scores, with a gradient that recomputes the pairs."""
 
     @staticmethod
     def forward(

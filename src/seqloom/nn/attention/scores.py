@@ -1,6 +1,6 @@
 """Score functions of attention (S4.1).
 
-None of them has a bias that adds the same to every key: the softmax would not see it.
+None of them has a bias that is the same for every key: the softmax would cancel it.
 """
 
 import math
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class ScoreSizes(NamedTuple):
-    """The sizes of what a score compares, and of the layer inside it."""
+    """The sizes of queries and keys, and of the layer inside a score."""
 
     query: int
     key: int
@@ -36,18 +36,18 @@ class ScoreSizes(NamedTuple):
 
 
 class ScoreFunction(nn.Module):
-    """A score of every query with every key.
+    """Base class of score functions.
 
     To add one, register its options with `SCORES.options` and its class with `SCORES.part`.
     """
 
     @classmethod
     def build(cls, options: Any, sizes: ScoreSizes) -> "ScoreFunction":
-        """The score with these options; ConfigError where it cannot compare these sizes."""
+        """Build the score function; ConfigError if it cannot compare these sizes."""
         raise NotImplementedError
 
     def prepare(self, keys: Float[Tensor, "B S E"]) -> Float[Tensor, "B S A"]:
-        """The part of the work that needs no query, done once per sentence."""
+        """Compute the part that does not depend on the query, once per sentence."""
         return keys
 
     def compare(

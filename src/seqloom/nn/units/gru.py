@@ -214,7 +214,7 @@ class _ResetAfter(torch.autograd.Function):
 
 
 def _scan(ctx: Any, step: GatedStep, sums: Tensor, first: Tensor, recur: Tensor) -> Tensor:
-    """All states of either form; what its gradient needs is saved for it."""
+    """Compute all states in either form, saving what the gradient needs."""
     hiddens, *kept = scan_steps(
         partial(step, turned=transpose_weights(recur, sums.shape[0])), sums, (first,)
     )
@@ -234,7 +234,7 @@ def _blend_slopes(
     *,
     keep: bool,
 ) -> tuple[Float[Tensor, "T R D"], Float[Tensor, "T R 2 D"]]:
-    """How the new state changes with the old one, and with what goes into z and the candidate."""
+    """The derivatives of the new state by the old one and by the inputs of z and the candidate."""
     update = gates[:, :, hidden.shape[2] :]
     other = 1 - update
     stay, enter = (update, other) if keep else (other, update)

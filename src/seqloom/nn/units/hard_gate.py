@@ -1,4 +1,4 @@
-"""The gate that the soft gates of LSTM and GRU come from (S2.5)."""
+"""The hard gate that motivates the soft gates of LSTM and GRU (S2.5)."""
 
 import torch
 from jaxtyping import Shaped

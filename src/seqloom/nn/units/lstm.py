@@ -171,7 +171,7 @@ def _half_scan(recur: Tensor, sums: Tensor, state: UnitState) -> tuple[Tensor, T
 
 
 class _HalfScan(torch.autograd.Function):
-    """The same with products in bfloat16, and each step between them in one pass."""
+    """The loop with products in bfloat16, and the work between them fused into one pass."""
 
     @staticmethod
     def forward(
@@ -214,7 +214,9 @@ class _HalfScan(torch.autograd.Function):
 def _slopes(
     gates: Float[Tensor, "T R E"], cells: Float[Tensor, "T R D"], squashed: Float[Tensor, "T R D"]
 ) -> Float[Tensor, "T R 4 D"]:
-    """How cell and output change with what goes into each gate; `cells` are those before a step."""
+    """The derivatives of cell and output by the input of each gate; `cells` are those before a
+    step.
+    """
     enter, keep, show, candidate = gates.chunk(4, dim=2)
     slopes = torch.empty_like(gates).unflatten(2, (4, -1))
     sigmoid_backward(candidate, enter, slopes[:, :, 0])

@@ -1,4 +1,4 @@
-"""What torch computes on: a device, threads, and what else the bits of a result depend on."""
+"""The device and threads of torch, and other conditions of bit-identical results."""
 
 import platform
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ __all__ = ["check_gpu", "learning_device", "surroundings", "threads"]
 
 
 def check_gpu() -> None:
-    """ConfigError where torch finds no GPU, which training.device asks for."""
+    """Raise ConfigError if training.device requests a GPU and torch finds none."""
     if not torch.cuda.is_available():
         raise ConfigError(
             "training.device = 'cuda': torch finds no GPU here",
@@ -25,7 +25,7 @@ def check_gpu() -> None:
 
 
 def learning_device(config: TrainingConfig) -> torch.device:
-    """The device that this process learns on."""
+    """The training device of this process."""
     if config.device == "cuda":
         check_gpu()
     if config.device == "cpu" or not torch.cuda.is_available():
@@ -36,7 +36,7 @@ def learning_device(config: TrainingConfig) -> torch.device:
 
 @contextmanager
 def threads(count: int) -> Iterator[None]:
-    """So many threads for torch within the block."""
+    """Set torch's number of threads within the block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:

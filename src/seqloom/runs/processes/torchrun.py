@@ -1,7 +1,7 @@
-"""Ranks that a launcher such as torchrun has started: the first leads, the others follow it.
+"""Ranks started by a launcher such as torchrun: the first leads, the others follow.
 
-The first rank prepares the data, validates, saves and speaks. The others wait until it is ready,
-read the run directory, compute their share of each update and say nothing of their own.
+The first rank prepares the data, validates, saves and prints. The others wait until it is ready,
+read the run directory, compute their share of each update and print nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,25 +19,25 @@ __all__ = ["LeaderMessage", "follow", "join_ranks", "lead"]
 
 
 class LeaderMessage(NamedTuple):
-    """What the first rank tells the others: that updates begin, or with what exit code it ended."""
+    """A message of the first rank to the others: updates begin, or its exit code."""
 
     updates_begin: bool = False
     exit_code: int = 0
 
     def send(self, ranks: Ranks) -> None:
-        """Tell the other ranks, which wait in `receive`."""
+        """Send the message to the other ranks, which wait in `receive`."""
         ranks.broadcast(torch.tensor([int(self.updates_begin), self.exit_code]))
 
     @classmethod
     def receive(cls, ranks: Ranks) -> "LeaderMessage":
-        """Wait until the first rank has sent a message."""
+        """Wait for a message of the first rank."""
         begin, code = ranks.broadcast(torch.zeros(2, dtype=torch.int64)).tolist()
         return cls(bool(begin), code)
 
 
 @contextmanager
 def join_ranks(place: TorchrunEnvironment, stop: StopRequest) -> Iterator[Ranks]:
-    """Meet the other ranks of a launcher."""
+    """Connect to the launcher's other ranks."""
     if place.world == 1:
         yield SINGLE_PROCESS
     else:
@@ -50,7 +50,7 @@ def join_ranks(place: TorchrunEnvironment, stop: StopRequest) -> Iterator[Ranks]
 
 @contextmanager
 def lead(ranks: Ranks) -> Iterator[None]:
-    """Tell the other ranks, when the block is over, with what exit code it ended."""
+    """Send the exit code of the block to the other ranks."""
     code = SeqloomError.exit_code
     try:
         yield
@@ -64,12 +64,12 @@ def lead(ranks: Ranks) -> Iterator[None]:
 
 
 def follow(open_learner: Callable[[], Learner], ranks: Ranks) -> None:
-    """Be one of the other ranks until the first has ended; SystemExit with its code, if not 0.
+    """Run as another rank until the first has ended; SystemExit with its code, if not 0.
 
     The learner is opened once the first rank has prepared the run directory.
 
-    An error that the first rank has too is left to it to tell; that this rank cannot read the run
-    directory is not.
+    Errors common to all ranks are reported by the first alone; a failure to read the run directory
+    is reported by this rank.
     """
     with _exit_quietly():
         message = LeaderMessage.receive(ranks)
@@ -85,7 +85,7 @@ def follow(open_learner: Callable[[], Learner], ranks: Ranks) -> None:
 
 @contextmanager
 def _exit_quietly() -> Iterator[None]:
-    """End without a word: whatever it is, the first rank knows of it or is gone."""
+    """End silently: the first rank knows of any error, or is gone."""
     try:
         yield
     except SeqloomError as error:

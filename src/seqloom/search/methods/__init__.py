@@ -1,4 +1,4 @@
-"""The searches, one file each; `seqloom.config.searches` declares their options.
+"""The search algorithms, one file each; `seqloom.config.searches` declares their options.
 
 A file registers its search in SEARCHES when it is imported.
 """

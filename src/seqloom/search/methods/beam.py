@@ -23,12 +23,11 @@ __all__ = ["Beam"]
 class Beam(BeamOptions, Search):
     """The best paths, `width` at a time.
 
-    Exactly `width` paths of a sentence are kept where there are so many; ties go to the lower
-    index. A path that wrote `<end>` stays as it is and keeps its place by its score. A sentence is
-    done when its `n_best` best finished paths cannot be overtaken, whatever the others may still
-    write; with `first`, as soon as its best path is a finished one, and then the outputs may be
-    fewer; with `patience`, as `PatientBeam` says. Lowerre 1976, The HARPY Speech Recognition
-    System.
+    Exactly `width` paths of a sentence are kept if there are so many; ties go to the lower index. A
+    finished path stays in the beam as long as its score ranks. A sentence is done when its `n_best`
+    best finished paths cannot be overtaken; with `first`, as soon as its best path is finished,
+    which may leave fewer outputs; with `patience`, see `PatientBeam`. Lowerre 1976, The HARPY
+    Speech Recognition System.
     """
 
     joins_before_first_step: ClassVar[bool] = True

@@ -1,4 +1,4 @@
-"""Best path: the likeliest symbol of every step of the source (S1.1)."""
+"""CTC best path decoding: the most probable symbol of every source step (S1.1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,8 @@ __all__ = ["BestPath"]
 @SEARCHES.part("best-path")
 @dataclass(frozen=True)
 class BestPath(BestPathOptions, LabellingSearch):
-    """CTC: the likeliest symbol of every step of the source, with repeats merged and blanks
-    dropped: the labelling of the likeliest path, which need not be the likeliest labelling.
+    """CTC: the most probable symbol of every source step, with repeats merged and blanks dropped;
+    the labelling of the best path, not always the best labelling.
 
     Graves et al. 2006, Connectionist Temporal Classification, section 3.2.
     """

@@ -1,4 +1,4 @@
-"""Alternatives at a position: what could have come next, each completed (S7.5)."""
+"""Alternatives at a position: the most probable next tokens, each completed (S7.5)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ __all__ = ["Completions"]
 @SEARCHES.part("completions")
 @dataclass(frozen=True)
 class Completions(CompletionsOptions, Search):
-    """The likeliest tokens after the prefix, each completed.
+    """The most probable tokens after the prefix, each completed.
 
-    There are `count` of them, each completed by a beam of its own. Without a prefix they are the
-    likeliest first tokens. Where fewer tokens are possible, the outputs are fewer. The outputs are
-    in the order of their ranks.
+    Each of the `count` tokens is completed by a beam of its own. Without a prefix they are the most
+    probable first tokens. Outputs are in the order of their ranks; there are fewer if fewer tokens
+    are possible.
     """
 
     ranking: OutputRanking = PER_TOKEN
@@ -64,7 +64,7 @@ class Completions(CompletionsOptions, Search):
         return finish_groups(frontier.grow(choices, continuations), self.ranking, self.count, 1)
 
     def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:
-        """The best output of each group, which is known by its token after the prefix."""
+        """The best output of each group; groups differ in their token after the prefix."""
         found = hypotheses(frontier, count=self.count * self.width, complete=False)
         none = frontier.sentences[:0]
         numbers = (
@@ -82,12 +82,14 @@ class Completions(CompletionsOptions, Search):
         continuations: Continuations,
         parting: Bool[Tensor, "B 1"],
     ) -> Continuations:
-        """In sentences that split now, the n-th group continues by the n-th token alone."""
+        """In sentences whose prefix is complete, let the n-th group continue with the n-th token
+        alone.
+        """
         gains, tokens = candidates(frontier, choices, self.count)
         size = continuations.tokens.shape[1] // self.count
         first = torch.arange(gains.shape[2], device=gains.device) * size
         words = torch.full_like(continuations.tokens, frontier.limits.end)
-        words[:, first] = tokens[:, 0]  # of the one path there is, in the first place
+        words[:, first] = tokens[:, 0]  # of the only path, in slot 0
         alone = torch.full_like(continuations.gains, -torch.inf)
         alone[:, first] = gains[:, 0]
         parents = (
@@ -107,7 +109,7 @@ def _prefix_lengths(limits: Limits, sentences: Int[Tensor, "B"]) -> Int[Tensor, 
 
 
 def _best_per_token(outputs: list[Hypothesis], length: int) -> list[Hypothesis]:
-    """The best output for each token after a prefix of so many, a finished one where there is."""
+    """The best output for each token after a prefix of this length; finished ones first."""
     best: dict[tuple[int, ...], Hypothesis] = {}
     for output in sorted(outputs, key=lambda each: not each.finished):
         best.setdefault(output.tokens[length : length + 1], output)

@@ -1,4 +1,4 @@
-"""Diverse beam search: groups of paths, each discouraged from the tokens of those before (S7.5)."""
+"""Diverse beam search: groups of paths, each penalized for tokens of earlier groups (S7.5)."""
 
 import math
 from collections.abc import Mapping
@@ -27,13 +27,13 @@ __all__ = ["DiverseBeam"]
 @SEARCHES.part("diverse")
 @dataclass(frozen=True)
 class DiverseBeam(DiverseOptions, Search):
-    """A beam in groups that keep away from one another's tokens.
+    """Beam search in groups that are penalized for repeating one another's tokens.
 
-    `groups` beams share `width` paths; at each step, one group is extended after the other. A token
-    loses `strength` for each path of the groups before that wrote it in the same step. The loss
-    decides which continuations are kept and does not count later: paths are scored by the model
-    alone. With one group this is beam search. Vijayakumar et al. 2018, Diverse Beam Search for
-    Improved Description of Complex Scenes.
+    The `width` paths are divided into `groups`, extended one after the other at each step. A token
+    is penalized by `strength` for each path of earlier groups that wrote it in this step. The
+    penalty affects only which continuations are kept: scores are the model's. With one group this
+    is beam search. Vijayakumar et al. 2018, Diverse Beam Search for Improved Description of Complex
+    Scenes.
     """
 
     ranking: OutputRanking = PER_TOKEN
@@ -52,7 +52,7 @@ class DiverseBeam(DiverseOptions, Search):
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> Search:
-        """Where only one of the two numbers is given, the paths become enough for even groups."""
+        """If only one of the two numbers is given, the width is raised to divide evenly."""
         width = max(given.get("width", defaults.width), defaults.n_best)
         if not {"width", "groups"} <= given.keys():
             groups = given.get("groups", cls.groups)
@@ -72,6 +72,6 @@ class DiverseBeam(DiverseOptions, Search):
         return finish_groups(moved, self.ranking, self.groups, self.n_best)
 
     def results(self, frontier: Frontier, /) -> list[list[Hypothesis]]:
-        """Groups may find the same output; it is given once."""
+        """The outputs of all groups without duplicates."""
         found = hypotheses(frontier, count=self.width)
         return [deduplicate(outputs)[: self.n_best] for outputs in found]

@@ -1,7 +1,7 @@
-"""The best output there is, by branch and bound, or the best known at a limit (S7.5).
+"""Exact search by branch and bound; returns the best output known at a limit (S7.5).
 
-A path can become no better than the upper bound of its ranking. Where that is less than the rank of
-a known output, nothing that begins so is worth reading; when no path is, what is known is proved.
+A path whose upper bound is below the rank of a known output is pruned; when no path is left, the
+known output is proved optimal.
 """
 
 import math
@@ -27,13 +27,13 @@ from seqloom.search.ranking import PLAIN, OutputRanking
 
 __all__ = ["Exact", "ExactSearchState"]
 
-WAITING = 4  # lengths of which paths wait, as a rule
+WAITING = 4  # typical number of lengths with open branches
 
 
 class Branches(NamedTuple):
-    """Ways to go on that are worth trying, sentence by sentence, the most hopeful first."""
+    """Open branches, sentence by sentence, by decreasing upper bound."""
 
-    rows: Int[Tensor, "C"]  # of the paths they continue
+    rows: Int[Tensor, "C"]  # rows of the paths they continue
     tokens: Int[Tensor, "C"]
     gains: Float[Tensor, "C"]
     upper_bounds: Float[Tensor, "C"]
@@ -44,7 +44,7 @@ class Branches(NamedTuple):
 
 
 class Level(NamedTuple):
-    """Paths of one length that were read, and the branches of them that are still to be."""
+    """Expanded paths of one length, and their open branches."""
 
     frontier: Frontier
     choices: Choices
@@ -58,15 +58,15 @@ class Level(NamedTuple):
 
 @dataclass(frozen=True)
 class ExactSearchState:
-    """Where an exact search stands; tensors have one value for each sentence of the batch."""
+    """The state of an exact search; tensors have one value per sentence of the batch."""
 
-    beam: Frontier  # of the search for first bounds
-    root: Frontier | None  # the empty paths, until they are read
+    beam: Frontier  # of the beam search for the first bounds
+    root: Frontier | None  # the empty paths, until they are expanded
     levels: tuple[Level, ...]  # the longest paths last
-    bounds: Float[Tensor, "B"]  # outputs enough are known that rank so high
-    expansions: Int[Tensor, "B"]  # paths that may still be read
+    bounds: Float[Tensor, "B"]  # the rank that an output must exceed
+    expansions: Int[Tensor, "B"]  # expansions left
     seconds: Float[Tensor, "B"]
-    stopped: Bool[Tensor, "B"]  # at a limit, with branches left that might be better
+    stopped: Bool[Tensor, "B"]  # stopped at a limit with open branches
     best_outputs: tuple[tuple[Hypothesis, ...], ...]
 
     @property
@@ -76,21 +76,21 @@ class ExactSearchState:
 
     @property
     def open_sentences(self) -> list[int]:
-        """All sentences, until the last is proved or stopped."""
+        """All sentences, until all are proved or stopped."""
         return [] if self.done else list(range(len(self.best_outputs)))
 
 
 @SEARCHES.part("exact")
 @dataclass(frozen=True)
 class Exact(ExactOptions, Search):
-    """The best output there is, or the best known when a limit stops the search.
+    """The exact optimum, or the best output known when a limit stops the search.
 
-    Outputs are proved to be the `n_best` best of all unless a limit stops the search. Of outputs
-    that rank alike the shorter comes first, then that of lower tokens. A beam gives the first
-    bound; then paths are read depth first, the `width` most promising of each sentence at once, so
-    what is found for a sentence does not depend on its batch mates. Both limits are for each
-    sentence: the paths read, and the seconds, of which sentences read together have equal shares.
-    Stahlberg and Byrne 2019, On NMT Search Errors and Model Errors.
+    Outputs are proved to be the `n_best` best unless a limit stops the search. Ties go to the
+    shorter output, then to lower token ids. A beam search gives the first bound; then paths are
+    expanded depth first, the `width` most promising of each sentence at once, so the result does
+    not depend on the other sentences of the batch. Both limits are per sentence: expansions, and
+    seconds, shared equally by sentences searched together. Stahlberg and Byrne 2019, On NMT Search
+    Errors and Model Errors.
     """
 
     can_join: ClassVar[bool] = False
@@ -107,12 +107,12 @@ class Exact(ExactOptions, Search):
 
     @property
     def paths(self) -> int:
-        """Paths of a sentence that are held at once: those of several lengths wait their turn."""
+        """Paths of a sentence held at once, of several lengths."""
         return WAITING * max(self.width, self.n_best)
 
     @property
     def path_count(self) -> int:
-        """None: how many paths wait is its own affair."""
+        """None: the number of open branches is not a request's to choose."""
         return 0
 
     @classmethod
@@ -136,7 +136,9 @@ class Exact(ExactOptions, Search):
         )
 
     def advance(self, decoder: Decoder[Any], tree: ExactSearchState, /) -> ExactSearchState:
-        """Read once: for the beam, or the most hopeful branches of the longest paths."""
+        """Take a step of the beam search, or expand the most promising branches of the longest
+        paths.
+        """
         if not tree.beam.done:
             return self._beam_step(decoder, tree)
         began = time.monotonic()
@@ -153,7 +155,9 @@ class Exact(ExactOptions, Search):
         )
 
     def results(self, tree: ExactSearchState, /) -> list[list[Hypothesis]]:
-        """The best of each sentence; where no output that ends is known, the beam's best path."""
+        """The best outputs of each sentence; the beam's best path if no finished output
+        is known.
+        """
         first = self._beam.results(tree.beam)
         return [
             [replace(each, limited=stopped) for each in known or paths[:1]]
@@ -176,7 +180,7 @@ class Exact(ExactOptions, Search):
     def _record_outputs(
         self, tree: ExactSearchState, offers: list[tuple[int, Hypothesis]]
     ) -> ExactSearchState:
-        """The tree with the best of these outputs among those known, and bounds to match."""
+        """Record the best of these outputs, and update the bounds."""
         found, bounds = list(tree.best_outputs), tree.bounds.clone()
         for number, output in offers:
             known = {each.tokens: each for each in (output, *found[number])}
@@ -187,7 +191,7 @@ class Exact(ExactOptions, Search):
         return replace(tree, best_outputs=tuple(found), bounds=bounds)
 
     def _next_paths(self, tree: ExactSearchState) -> tuple[ExactSearchState, Frontier | None]:
-        """The paths to read now; a sentence that has reached a limit stops if it has any."""
+        """The paths to expand now; a sentence at a limit stops if it has any."""
         if tree.root is not None:
             return replace(tree, root=None), tree.root
         spent = (tree.expansions < 1) | (tree.seconds <= 0)
@@ -209,7 +213,7 @@ class Exact(ExactOptions, Search):
     def _expand_paths(
         self, decoder: Decoder[Any], tree: ExactSearchState, frontier: Frontier
     ) -> ExactSearchState:
-        """The tree with the outputs that these paths end as, and a level for their branches."""
+        """Expand paths: record the outputs they complete, and add a level of their branches."""
         choices = frontier.read(decoder)
         gains = choices.logits - choices.norms[:, None]
         ends = self._complete_outputs(tree, frontier, choices, gains[:, frontier.limits.end])
@@ -217,7 +221,7 @@ class Exact(ExactOptions, Search):
         branches = self._branches(tree, frontier, gains)
         if not len(branches.rows):
             return tree
-        # Neither the state before the step nor the logits are needed again, and both are large.
+        # Free the previous state and the logits, which are large.
         frontier = replace(frontier, state=None)
         choices = choices._replace(logits=choices.logits[:, :0].clone())
         return replace(tree, levels=(*tree.levels, Level(frontier, choices, branches)))
@@ -225,7 +229,7 @@ class Exact(ExactOptions, Search):
     def _complete_outputs(
         self, tree: ExactSearchState, frontier: Frontier, choices: Choices, last: Float[Tensor, "R"]
     ) -> list[tuple[int, Hypothesis]]:
-        """The outputs that the paths become by `<end>`, where they are not worse than the bound."""
+        """The outputs that the paths become by `<end>`, unless worse than the bound."""
         shape = frontier.totals.shape
         ends = torch.full(shape, frontier.limits.end, device=last.device)
         ended = frontier.grow(choices, Continuations(ends, last.view(shape)))
@@ -239,9 +243,9 @@ class Exact(ExactOptions, Search):
     def _branches(
         self, tree: ExactSearchState, frontier: Frontier, gains: Float[Tensor, "R V"]
     ) -> Branches:
-        """The tokens after which the paths may still become no worse than the bound."""
+        """The branches whose upper bound is not below the known rank."""
         totals = frontier.totals.flatten()[:, None] + gains
-        longest, shortest = (  # with the token, and `<end>`
+        longest, shortest = (  # including the token and `<end>`
             values.repeat_interleave(frontier.width)[:, None]
             for values in (frontier.limits.longest, frontier.steps + 2)
         )
@@ -249,7 +253,7 @@ class Exact(ExactOptions, Search):
             totals, shortest.expand_as(totals), longest.expand_as(totals)
         )
         bounds = tree.bounds[frontier.sentences].repeat_interleave(frontier.width)[:, None]
-        # One comparison for all: the impossible has a hope of −∞, and without room there is none.
+        # One comparison: impossible tokens have bound −∞, and paths without room have none.
         bounds = bounds.to(upper.dtype).clamp(min=torch.finfo(upper.dtype).min)
         worth = upper >= bounds.masked_fill(shortest > longest, torch.inf)
         worth[:, frontier.limits.end] = False
@@ -260,7 +264,9 @@ class Exact(ExactOptions, Search):
 
 
 def _take_branches(level: Level, most: Int[Tensor, "B"]) -> tuple[Frontier, list[Level]]:
-    """The paths of each sentence's first branches, `most` at most, and the level if some remain."""
+    """Take each sentence's first branches, at most `most`; return their paths and the remaining
+    level.
+    """
     frontier, choices, branches = level
     owners = level.owners
     places = torch.arange(len(owners), device=owners.device) - torch.searchsorted(owners, owners)
@@ -269,7 +275,7 @@ def _take_branches(level: Level, most: Int[Tensor, "B"]) -> tuple[Frontier, list
     branches, owners, places = branches.select(taken), owners[taken], places[taken]
     parents = torch.zeros(len(most), int(places.max()) + 1, dtype=torch.int64, device=owners.device)
     tokens = torch.full_like(parents, frontier.limits.end)
-    gains = branches.gains.new_full(parents.shape, -torch.inf)  # of places that nothing takes
+    gains = branches.gains.new_full(parents.shape, -torch.inf)  # of unused slots
     parents[owners, places] = branches.rows % frontier.width
     tokens[owners, places] = branches.tokens
     gains[owners, places] = branches.gains
@@ -283,9 +289,9 @@ def _take_branches(level: Level, most: Int[Tensor, "B"]) -> tuple[Frontier, list
 
 
 def _copy_state(frontier: Frontier) -> Frontier:
-    """The frontier, whose state may be read although another still needs it."""
+    """Copy the frontier's state, since `read` would consume it."""
     if frontier.rows is not None:
-        return frontier  # the state is selected, and so copied, before it is read
+        return frontier  # `path_states` selects, and so copies, the state before it is read
     rows = torch.arange(frontier.totals.numel(), device=frontier.totals.device)
     return replace(frontier, state=frontier.state.select(rows))
 

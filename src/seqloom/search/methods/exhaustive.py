@@ -1,4 +1,4 @@
-"""Exhaustive forking: every output that there is, for tiny cases (S7.5)."""
+"""Exhaustive search over all outputs, for tiny cases (S7.5)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ __all__ = ["Exhaustive"]
 @SEARCHES.part("exhaustive")
 @dataclass(frozen=True)
 class Exhaustive(ExhaustiveOptions, Search):
-    """Every path, to its end or to the longest length, without any pruning.
+    """Every path, to its end or the longest length, without pruning.
 
-    V tokens and T steps make V to the power of T paths, so this is for tiny vocabularies and short
-    outputs; beyond `forks` paths of a sentence it is an error, and `exact` finds the same output.
+    There are V^T paths, so this is for tiny vocabularies and short outputs; more than `forks` paths
+    of a sentence are an error. `Exact` finds the same output.
     """
 
     can_join: ClassVar[bool] = False
@@ -39,7 +39,7 @@ class Exhaustive(ExhaustiveOptions, Search):
 
     @property
     def path_count(self) -> int:
-        """None: all that there are."""
+        """None: the number of paths is not a request's to choose."""
         return 0
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Greedy search: the likeliest token, step after step (S7.1)."""
+"""Greedy search: the most probable token at each step (S7.1)."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,7 +18,7 @@ __all__ = ["Greedy"]
 @SEARCHES.part("greedy")
 @dataclass(frozen=True)
 class Greedy(GreedyOptions, Search):
-    """The likeliest token, step after step; among equals, the token with the lower number."""
+    """The most probable token at each step; ties go to the lower id."""
 
     joins_before_first_step: ClassVar[bool] = True
 

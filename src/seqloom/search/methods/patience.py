@@ -1,4 +1,4 @@
-"""Beam search with patience: finished outputs make room, and so many of them are enough."""
+"""Beam search with patience: finished outputs leave the beam, and a fixed number suffices."""
 
 import math
 from dataclasses import dataclass, replace
@@ -20,12 +20,11 @@ __all__ = ["PatientBeam", "check_patience"]
 
 @dataclass(frozen=True)
 class PatientBeam(Search):
-    """Keeps `width` living paths; one that ends among the `width` best continuations is set aside.
+    """Keeps `width` open paths; one that ends among the `width` best continuations is set aside.
 
-    A sentence is done when `patience` times `width` paths have ended, whatever the others might
-    still become: first come, first served. This is the rule of most toolkits, CTranslate2's among
-    them. Ties go to the lower index. Users choose it as a beam with patience. Kasai et al. 2022, A
-    Call for Clarity in Beam Search.
+    A sentence is done when `patience` times `width` paths have ended: first come, first served, as
+    in most toolkits, including CTranslate2. Ties go to the lower index. Users choose it as a beam
+    with patience. Kasai et al. 2022, A Call for Clarity in Beam Search.
     """
 
     joins_before_first_step: ClassVar[bool] = True
@@ -45,7 +44,7 @@ class PatientBeam(Search):
 
     @property
     def max_finished(self) -> int:
-        """Outputs of a sentence that are waited for."""
+        """The number of finished outputs at which a sentence is done."""
         return max(self.n_best, round(self.patience * self.width))
 
     def begin(self, state: Any, limits: Limits) -> Frontier:
@@ -58,12 +57,12 @@ class PatientBeam(Search):
         if not moved.may_finish:
             return moved.narrow(self.width)
         possible = moved.totals > -torch.inf
-        ended = moved.finished & possible  # one that ended before is impossible
+        ended = moved.finished & possible  # paths that ended before are impossible
         ended[:, self.width :] = False
         counts = frontier.extras[0] + ended.sum(dim=1)
         alone = ~(possible & ~moved.finished).any(dim=1)
         done = moved.full | (counts >= self.max_finished) | alone
-        ended[:, 0] |= done & (counts == 0)  # where nothing ended, the best that there is
+        ended[:, 0] |= done & (counts == 0)  # the best path if none has ended
         moved = replace(moved, extras=(counts,)).finish_paths(
             ended, path_ranks(moved, self.ranking)
         )
@@ -77,6 +76,6 @@ class PatientBeam(Search):
 
 
 def check_patience(patience: float) -> None:
-    """ConfigError where no number of outputs would be enough, or none at all."""
+    """ConfigError unless the patience is positive and finite."""
     if not 0 < patience < math.inf:
         raise ConfigError(f"a patience of {patience:g} is not above 0")

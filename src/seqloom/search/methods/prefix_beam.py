@@ -1,4 +1,4 @@
-"""Prefix beam search: the best prefixes of labellings after every step of the source (S1.1)."""
+"""CTC prefix beam search: the best prefixes of labellings after every source step (S1.1)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,8 +17,7 @@ __all__ = ["PrefixBeam"]
 
 
 class _Prefixes(NamedTuple):
-    """Prefixes with the logarithms of the probability of their paths that end in a blank, and of
-    those that do not."""
+    """Prefixes with the log-probabilities of their paths that end in a blank and that do not."""
 
     labels: list[Labelling]
     blank: Float[np.ndarray, "K"]
@@ -28,10 +27,10 @@ class _Prefixes(NamedTuple):
 @SEARCHES.part("prefix-beam")
 @dataclass(frozen=True)
 class PrefixBeam(PrefixBeamOptions, LabellingSearch):
-    """CTC: the `width` likeliest prefixes after every step of the source, each over all its paths.
+    """CTC: the `width` most probable prefixes after every source step, each summed over its paths.
 
-    Paths that become the same prefix are added up. What a prefix had before it left the beam is
-    lost to it, so each labelling that is found is scored once more over all its alignments.
+    Paths with the same prefix are summed. A prefix that leaves the beam loses its probability, so
+    the labellings found are scored again over all their alignments.
 
     Graves and Jaitly 2014, Towards End-to-End Speech Recognition with Recurrent Neural Networks;
     Hannun et al. 2014, First-Pass Large Vocabulary Continuous Speech Recognition using
@@ -61,7 +60,9 @@ class PrefixBeam(PrefixBeamOptions, LabellingSearch):
         return beam.labels
 
     def _step(self, beam: _Prefixes, symbols: Float[np.ndarray, "V"], most: int) -> _Prefixes:
-        """The best of the prefixes as they are and with one more symbol; ties by lower index."""
+        """The best prefixes among those unchanged and those with one more symbol; ties go to the
+        lower index.
+        """
         count, size = len(beam.labels), len(symbols)
         last = np.array([labels[-1] if labels else EMPTY for labels in beam.labels])
         total = np.logaddexp(beam.blank, beam.label)

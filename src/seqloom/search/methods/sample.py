@@ -1,4 +1,4 @@
-"""Random draws from the model's distribution (S7.2)."""
+"""Sampling from the model's distribution (S7.2)."""
 
 import math
 from collections.abc import Mapping
@@ -22,21 +22,21 @@ from seqloom.search.topk import stable_topk
 
 __all__ = ["Sample"]
 
-FIRST_NUCLEUS = 64  # tokens among which the nucleus is looked for first
+FIRST_NUCLEUS = 64  # top tokens in which the nucleus is searched first
 
 
 @SEARCHES.part("sample")
 @dataclass(frozen=True)
 class Sample(SampleOptions, Search):
-    """Draws from the model's distribution.
+    """Samples from the model's distribution.
 
-    Each input has `draws` outputs, the most likely first; the same one may be drawn twice. Logits
-    are divided by `temperature`. Of the tokens only the `top_k` likeliest count (0: all), of these
-    the fewest that together have `top_p` of the probability, and of these the ones at least `min_p`
-    times as likely as the likeliest. Scores are the model's own nevertheless. A draw depends on the
-    seed, the line of the input, its number and the position alone. Fan et al. 2018, Hierarchical
-    Neural Story Generation (top-k); Holtzman et al. 2020, The Curious Case of Neural Text
-    Degeneration (nucleus); Nguyen et al. 2025, Turning Up the Heat (min-p).
+    Each input has `draws` outputs, the most probable first; duplicates are possible. Logits are
+    divided by `temperature`. Tokens are restricted to the `top_k` most probable (0: all), then to
+    the fewest with `top_p` of the probability, then to those at least `min_p` times as probable as
+    the best. Scores are still the model's. A draw depends only on the seed, the line of the input,
+    its number and the position. Fan et al. 2018, Hierarchical Neural Story Generation (top-k);
+    Holtzman et al. 2020, The Curious Case of Neural Text Degeneration (nucleus); Nguyen et al.
+    2025, Turning Up the Heat (min-p).
     """
 
     def __post_init__(self) -> None:
@@ -86,9 +86,10 @@ class Sample(SampleOptions, Search):
     def _sample_tokens(
         self, logits: Float[Tensor, "R V"], chances: Float[Tensor, "R N"]
     ) -> Int[Tensor, "R N"]:
-        """The tokens at which the cumulative distribution passes these numbers.
+        """Sample tokens by inverse transform: where the cumulative distribution passes these
+        numbers.
 
-        Of rows whose likeliest tokens do not have enough of the probability, more are looked at.
+        More tokens are examined in rows whose top tokens have too little of the probability.
         """
         if self.top_k == 0 and self.top_p == 1:
             return self._draw(logits.double() / self.temperature, chances)
@@ -114,11 +115,11 @@ class Sample(SampleOptions, Search):
     def _draw(
         self, scaled: Float[Tensor, "R C"], chances: Float[Tensor, "R N"]
     ) -> Int[Tensor, "R N"]:
-        """Which of these scaled logits, in the order of tokens, the numbers fall on."""
+        """The indices of these scaled logits, in token order, on which the numbers fall."""
         weights = (scaled - scaled.amax(dim=1, keepdim=True)).exp().nan_to_num(0.0)
         if self.min_p > 0:
             weights = weights.masked_fill(weights < self.min_p, 0.0)
         sums = weights.cumsum(dim=1)
         total = sums[:, -1:].contiguous()
         found = torch.searchsorted(sums, chances * total, right=True)
-        return found.minimum(torch.searchsorted(sums, total))  # rounding may reach the very end
+        return found.minimum(torch.searchsorted(sums, total))  # rounding may reach the end

@@ -1,8 +1,8 @@
 """Stochastic beam search: outputs drawn without replacement (S7.2, S7.3).
 
-Every output has a Gumbel number around its log-probability; the outputs with the K largest numbers
-are a sample of K without replacement. A path's number is the largest of those of its continuations,
-so a beam finds them. Kool et al. 2019, Stochastic Beams and Where to Find Them.
+Every output has a Gumbel-perturbed log-probability; the K outputs with the largest are a sample
+without replacement. A path's value is the largest of its continuations', so a beam finds them. Kool
+et al. 2019, Stochastic Beams and Where to Find Them.
 """
 
 import math
@@ -27,7 +27,7 @@ from seqloom.search.topk import stable_topk
 
 __all__ = ["StochasticBeam"]
 
-CHUNK = 2**20  # tokens that numbers are drawn for at a time
+CHUNK = 2**20  # tokens perturbed at a time
 
 
 @SEARCHES.part("stochastic")
@@ -35,10 +35,9 @@ CHUNK = 2**20  # tokens that numbers are drawn for at a time
 class StochasticBeam(StochasticOptions, Search):
     """Different outputs, drawn without replacement.
 
-    There are `width` of them, in the order in which they were drawn. The first is a draw from the
-    distribution of what may be written, with logits divided by `temperature`; the next is a draw
-    from what remains, and so on. The numbers depend on the seed, the line of the input and the
-    tokens alone, so a wider beam begins with the same outputs.
+    The `width` outputs are in the order drawn: the first from the distribution of allowed outputs,
+    with logits divided by `temperature`, the next from what remains, and so on. Draws depend only
+    on the seed, the line of the input and the tokens, so a wider beam starts with the same outputs.
     """
 
     n_best: int = 1
@@ -63,7 +62,7 @@ class StochasticBeam(StochasticOptions, Search):
         return replace(frontier, extras=(torch.zeros_like(bits).double(), gumbels(bits), bits))
 
     def advance(self, decoder: Decoder[Any], frontier: Frontier, /) -> Frontier:
-        """Each path's log-probability, number and hash are carried with it."""
+        """Each path carries its log-probability, perturbed value and hash."""
         choices = frontier.read(decoder)
         logs, numbers, bits, tokens = self._continue_paths(frontier, choices)  # (B, K, C) each
         gains = choices.logits.gather(1, tokens.flatten(0, 1)) - choices.norms[:, None]
@@ -83,7 +82,9 @@ class StochasticBeam(StochasticOptions, Search):
         return hypotheses(frontier, count=self.n_best, complete=False)
 
     def _continue_paths(self, frontier: Frontier, choices: Choices) -> tuple[Tensor, ...]:
-        """Of each path its continuations with the largest numbers; a finished one has itself."""
+        """The continuations of each path with the largest perturbed values; a finished path
+        continues as itself.
+        """
         shape = frontier.totals.shape
         rows = max(1, CHUNK // choices.logits.shape[1])
         carried = [part.flatten() for part in frontier.extras]
@@ -103,10 +104,11 @@ class StochasticBeam(StochasticOptions, Search):
         number: Float[Tensor, "R"],
         bits: Int[Tensor, "R"],
     ) -> tuple[Tensor, ...]:
-        """The continuations of each path with the largest numbers, of which its own is the first.
+        """The continuations of each path with the largest perturbed values, the first equal to the
+        path's own.
 
-        Numbers drawn freely around the log-probabilities are bent so that the largest becomes the
-        path's own and their order stays.
+        Independent Gumbel draws are transformed so that their maximum becomes the path's value and
+        their order stays.
         """
         longer = (
             (logits.double() / self.temperature)

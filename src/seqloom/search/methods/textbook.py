@@ -15,9 +15,9 @@ __all__ = ["TextbookBeam"]
 @SEARCHES.part("textbook")
 @dataclass(frozen=True)
 class TextbookBeam(Beam):
-    """The best paths by plain log-probability, until the best of all is a finished one.
+    """Textbook beam search: by log-probability, until the best path is finished.
 
-    Scores never rise along a path, so that one is the best that the beam can still find.
+    Scores never rise along a path, so the beam cannot find a better one afterwards.
     """
 
     @classmethod

@@ -1,1 +1,1 @@
-"""Workers that share each batch."""
+"""Data-parallel training over several processes."""
