@@ -4,24 +4,30 @@ Processes are forked, so that they share what the first one has learnt. A block 
 cannot handle, or dies of, is done again here: what is wrong with it is then raised here too.
 """
 
+import atexit
+import ctypes
+import gc
 import os
 import signal
 import sys
 import warnings
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import suppress
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, TypeVar
 
-from seqloom.errors import RunError
+from seqloom.errors import Interrupted, RunError, SeqloomError
 
 __all__ = [
     "BlockJob",
     "BlockResults",
     "core_count",
+    "exit_code_of",
+    "exit_without_waiting",
     "is_torch_loaded",
+    "return_memory",
     "take",
     "thread_count",
     "use_one_thread",
@@ -50,6 +56,36 @@ def core_count() -> int:
     return os.cpu_count() or 1
 
 
+def exit_without_waiting(is_busy: Callable[[], bool], exit_code: int) -> None:
+    """At its end, have this process exit at once if a thread is still busy in compiled code.
+
+    Python unwinds such a thread as it comes back, for which C++ aborts the process.
+    """
+
+    def end() -> None:
+        if is_busy():
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(exit_code)
+
+    atexit.register(end)
+
+
+def exit_code_of(ending: BaseException | None) -> int:
+    """The exit code of a process that this exception ends, or that ends by itself."""
+    match ending:
+        case None:
+            return 0
+        case SeqloomError():
+            return ending.exit_code
+        case SystemExit():
+            return ending.code if isinstance(ending.code, int) else int(ending.code is not None)
+        case KeyboardInterrupt():
+            return Interrupted.exit_code
+    return 1
+
+
 def is_torch_loaded() -> bool:
     """Whether this process has torch in its memory."""
     return sys.modules.get("torch") is not None
@@ -72,6 +108,14 @@ def use_one_thread() -> None:
         torch.set_num_threads(1)
     else:
         os.environ[THREADS] = "1"
+
+
+def return_memory() -> None:
+    """Give the system back what this process has freed, where its C library can be asked to."""
+    gc.collect()
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).malloc_trim(0)
 
 
 class BlockResults(Iterator[Any]):

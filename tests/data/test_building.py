@@ -16,15 +16,14 @@ from seqloom.data import (
     Report,
     Split,
     build_corpora,
-    hold_out,
     read_rows,
-    survey,
 )
 from seqloom.data.blocks import building
 from seqloom.data.blocks.rows import BlockRows
 from seqloom.errors import Interrupted
 from seqloom.fields import Field, learn_field
 from seqloom.readers import blocks
+from seqloom.surveys import hold_out, survey
 
 CONFIGS: dict[str, dict[str, Any]] = {
     "usual": {},

@@ -27,7 +27,7 @@ from seqloom.data import (
     fingerprint,
     read_rows,
 )
-from seqloom.data import corpus as corpus_module
+from seqloom.data.blocks import checksums
 from seqloom.errors import DataError, RunError
 from seqloom.fields import EMPTY, END, PictureField, TextField
 from seqloom.fields import file_fields as named
@@ -305,7 +305,7 @@ def test_chunks_are_verified_as_they_are_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A batch of sound chunks can be had from a corpus of which another chunk is damaged."""
-    monkeypatch.setattr(corpus_module, "CHUNK", 16)
+    monkeypatch.setattr(checksums, "CHUNK", 16)
     rows = rows_of([("abc" * 10, "abc"), ("ab", "b a"), ("xyz" * 10, "zyx")])
     build(rows, tmp_path / "corpus", columns(), mark="same")
     with (tmp_path / "corpus" / "source.values").open("r+b") as stream:

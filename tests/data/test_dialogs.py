@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from seqloom.config import ColumnStatistics, DataConfig, Facts, TurnsConfig, plan
-from seqloom.data import Data, Report, hold_out, read_rows, survey
+from seqloom.data import Data, Report, read_rows
 from seqloom.errors import ConfigError
 from seqloom.fields import join_turns, split_turns
+from seqloom.surveys import hold_out, survey
 from tests.data.support import read, sentence
 
 SAID = ["hi", "hello", "who are you?", "a machine", "bye"]

@@ -8,19 +8,10 @@ import numpy as np
 import pytest
 
 from seqloom.config import TextConfig
-from seqloom.data import (
-    Columns,
-    Corpus,
-    InputFile,
-    Reason,
-    Report,
-    Row,
-    Survey,
-    read_rows,
-    survey,
-)
+from seqloom.data import Columns, Corpus, InputFile, Reason, Report, Row, read_rows
 from seqloom.errors import DataError
 from seqloom.fields import TextField
+from seqloom.surveys import Survey, survey
 from tests.data.malformed import KINDS, Kind, Lines, Rows
 
 pytestmark = pytest.mark.faults

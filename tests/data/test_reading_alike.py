@@ -17,9 +17,10 @@ import pytest
 
 from seqloom.cli.commands.look import InputOptions
 from seqloom.config import ColumnsConfig, DataConfig, split_column
-from seqloom.data import InputFile, Report, input_cells, read_rows, survey
+from seqloom.data import InputFile, Report, input_cells, read_rows
 from seqloom.fields import ColumnsField
 from seqloom.serving.inputs import texts
+from seqloom.surveys import survey
 from seqloom.tasks import task_of
 from tests.counts import count
 from tests.prediction.untrained import untrained

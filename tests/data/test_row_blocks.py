@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from seqloom.config import DataConfig
-from seqloom.data import Report, Row, read_rows, survey
+from seqloom.data import Report, Row, read_rows
 from seqloom.data.blocks.rows import BlockSource
 from seqloom.errors import DataError
 from seqloom.parallel import BlockResults
 from seqloom.readers import blocks
+from seqloom.surveys import survey
 from tests.counts import count
 
 PIECES = [b"a", b"b c", b"\t", b"\t", b"\n", b"\n", b"\r\n", b"\r", b" ", b"", b'"', b"\xc3\xa9"]

@@ -8,18 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqloom.config import DataConfig, NoColumnConfig, TextConfig
-from seqloom.data import (
-    Columns,
-    Corpus,
-    Report,
-    StreamBatches,
-    hold_out,
-    is_stream,
-    read_rows,
-    survey,
-)
+from seqloom.data import Columns, Corpus, Report, StreamBatches, is_stream, read_rows
 from seqloom.errors import DataError
 from seqloom.fields import TextField, learn_field
+from seqloom.surveys import hold_out, survey
 
 STREAM = DataConfig(source="", target="1", lines="stream")
 TEXT = "First line\n\n  and, after a blank one,\nthe end"

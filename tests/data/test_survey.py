@@ -9,19 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seqloom.config import DataConfig
-from seqloom.data import (
-    Distribution,
-    FileLocation,
-    Overlap,
-    Row,
-    Survey,
-    hold_out,
-    overlap,
-    survey,
-)
+from seqloom.data import FileLocation, Row
 from seqloom.data.blocks.rows import BlockRows
-from seqloom.data.blocks.sample import RowSample
 from seqloom.errors import DataError
+from seqloom.surveys import Distribution, Overlap, Survey, hold_out, overlap, survey
+from seqloom.surveys.sample import RowSample, SampleCandidates
 
 Pairs = list[tuple[str, str]]
 few_words = st.sampled_from(["ja", "nein", "vielleicht morgen", "wer weiß ?"])
@@ -80,11 +72,12 @@ def test_sample_is_bounded_fair_and_seeded() -> None:
     """Each row is as likely as another to be in it, wherever it stands."""
 
     def sample(seed: int) -> Pairs:
-        found = RowSample(50, seed=seed)
+        found, candidates = RowSample(50), SampleCandidates(50, seed=seed)
         for start in range(0, 500, 100):
             numbers = range(start, start + 100)
             lines, texts = np.array(numbers), [f"{number}" for number in numbers]
-            found.add(BlockRows(texts, ["t"] * 100, lines, np.ones(100), "f"))
+            block = BlockRows(texts, ["t"] * 100, lines, np.ones(100), "f")
+            found.add(candidates.choose(block))
         return found.pairs()
 
     chosen = [sample(seed) for seed in range(40)]

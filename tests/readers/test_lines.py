@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seqloom.config import DataConfig
 from seqloom.data import Report, data_files, read_lines, read_rows
 from seqloom.errors import DataError
-from seqloom.readers.lines import count_lines
+from seqloom.readers.blocks import count_lines
 
 
 @pytest.fixture(scope="module")

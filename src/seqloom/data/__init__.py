@@ -11,24 +11,17 @@ from seqloom.data.batches import (
 from seqloom.data.blocks.building import CorpusPlan, build_corpora
 from seqloom.data.blocks.splits import Split, TailSplit
 from seqloom.data.corpus import Batch, Corpus
+from seqloom.data.corpus_pass import CorpusPass
 from seqloom.data.encoding import Columns, fingerprint, usable_rows
-from seqloom.data.identity import DataIdentity, compare_data, identify_data
+from seqloom.data.identity import DataIdentity, compare_data, hash_files, identify_data
 from seqloom.data.inputs import InputFile
 from seqloom.data.masking import Masking
 from seqloom.data.memory_inputs import MemoryInput, input_cells, row_cell
 from seqloom.data.memory_rows import ArrowTable, Data, DataLike, as_data, has_names, join_targets
-from seqloom.data.parts import data_files
+from seqloom.data.parts import corpus_names, data_files
 from seqloom.data.preview import Preview, preview
 from seqloom.data.series_table import SeriesColumns, SeriesTable, read_series
 from seqloom.data.stream_batches import Chunk, StreamBatches
-from seqloom.data.survey import (
-    Distribution,
-    Overlap,
-    Survey,
-    hold_out,
-    overlap,
-    survey,
-)
 from seqloom.data.table import (
     Row,
     describe_data,
@@ -59,11 +52,11 @@ __all__ = [
     "Chunk",
     "Columns",
     "Corpus",
+    "CorpusPass",
     "CorpusPlan",
     "Data",
     "DataIdentity",
     "DataLike",
-    "Distribution",
     "DropCount",
     "FileLocation",
     "Indices",
@@ -71,7 +64,6 @@ __all__ = [
     "Lengths",
     "Masking",
     "MemoryInput",
-    "Overlap",
     "Preview",
     "Reason",
     "Recasing",
@@ -81,7 +73,6 @@ __all__ = [
     "SeriesTable",
     "Split",
     "StreamBatches",
-    "Survey",
     "TailSplit",
     "WindowShape",
     "Windows",
@@ -90,6 +81,7 @@ __all__ = [
     "batches_by_length",
     "build_corpora",
     "compare_data",
+    "corpus_names",
     "data_files",
     "describe_data",
     "even_indices",
@@ -97,13 +89,12 @@ __all__ = [
     "find_windows",
     "fingerprint",
     "has_names",
-    "hold_out",
+    "hash_files",
     "identify_data",
     "input_cells",
     "is_stream",
     "is_tagged",
     "join_targets",
-    "overlap",
     "padding_share",
     "preview",
     "read_lines",
@@ -113,7 +104,6 @@ __all__ = [
     "row_cell",
     "source_rows",
     "split_ranges",
-    "survey",
     "usable_rows",
     "vectors_size",
     "window_corpus",

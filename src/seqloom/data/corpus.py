@@ -1,14 +1,15 @@
-"""A data set as numbers: encoded once, kept in flat files, mapped into memory when used.
+"""An encoded data set: flat files, encoded once and memory-mapped.
 
-    corpus/  corpus.json              what it holds, of what it was made, and checksums
+corpus/  corpus.json              what it holds, of what it was made, and checksums
              {source,target}.values   the items of all rows: ids, or so many numbers for each
              {source,target}.spans    where each row begins and where it ends (int64)
              lines                    the line each row was read from (int64)
              weights                  how much each row counts (float64)
 
-It is written under another name and renamed when whole, so a build that was killed is never used.
+A corpus is written under another name and renamed when complete, so an interrupted build is never
+used.
 
-Checksums of encoded files, chunk by chunk: damage is found before a batch is made of it.
+Encoded files have checksums by chunk, so damage is found before a batch uses it.
 """
 
 import dataclasses
@@ -18,10 +19,10 @@ import mmap
 import shutil
 import tempfile
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from itertools import islice, pairwise
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,10 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data.batches import Indices, Lengths
+from seqloom.data.blocks.checksums import CHUNK, ChunkVerifier, file_checksums
 from seqloom.data.blocks.encoded import encode_block
 from seqloom.data.blocks.files import FILES, CorpusWriter
 from seqloom.data.blocks.rows import BlockRows
 from seqloom.data.encoding import SIDES, Columns
+from seqloom.data.mixture import Mixture
 from seqloom.data.table import Row
 from seqloom.errors import RunError
 from seqloom.fields.items import batch_dtype
@@ -44,60 +47,18 @@ from seqloom.tokenizers.specials import EMPTY
 
 __all__ = [
     "Batch",
-    "ChunkVerifier",
     "Corpus",
     "clear_leftovers",
     "corpus_errors",
-    "file_checksums",
     "publish_corpus",
 ]
 
-ROWS = 1_000  # that are encoded at once
+ROWS = 1_000  # encoded at once
 
-RELEASED_EVERY = 500  # batches, after which the process keeps none of the files in memory
-CHUNK = 1 << 20  # bytes that have a checksum of their own
-
-
-def file_checksums(path: Path) -> list[int]:
-    """The CRC-32 of each chunk of a file."""
-    with path.open("rb") as stream:
-        return [crc32(chunk) for chunk in iter(lambda: stream.read(CHUNK), b"")]
+RELEASED_EVERY = 500  # batches after which mapped pages are released
 
 
-class ChunkVerifier:
-    """Compares chunks of a file with their checksums, each of them once."""
-
-    def __init__(self, path: Path, checksums: Sequence[int]) -> None:
-        self._path = path
-        self._checksums = checksums
-        self._pending: set[int] = set(range(len(checksums)))
-
-    def verify(self) -> None:
-        """Read what was not yet verified; RunError at the first chunk that has changed."""
-        if self._pending:
-            self._verify_chunks(sorted(self._pending))
-
-    def verify_ranges(self, starts: NDArray[Any], ends: NDArray[Any]) -> None:
-        """The same for the chunks that hold these ranges of bytes."""
-        if self._pending and len(starts):
-            ranges = zip((starts // CHUNK).tolist(), ((ends - 1) // CHUNK).tolist(), strict=True)
-            touched = {chunk for first, last in ranges for chunk in range(first, last + 1)}
-            self._verify_chunks(sorted(touched & self._pending))
-
-    def _verify_chunks(self, chunks: Sequence[int]) -> None:
-        with self._path.open("rb") as stream:
-            for number in chunks:
-                stream.seek(number * CHUNK)
-                if crc32(stream.read(CHUNK)) != self._checksums[number]:
-                    raise RunError(
-                        f"its bytes have changed between {number * CHUNK:,} and "
-                        f"{(number + 1) * CHUNK:,}",
-                        place=self._path,
-                        remedy=f"remove {self._path.parent} and it is made again",
-                    )
-        self._pending.difference_update(chunks)
-
-
+OPTIONAL = ("parts", "mixture")  # optional entries of a description
 KINDS = {
     "uint8": 1,
     "uint16": 2,
@@ -105,7 +66,7 @@ KINDS = {
     "int64": 8,
     "float32": 4,
     "float64": 8,
-}  # bytes an entry
+}  # bytes per entry
 
 
 PaddedArray = NDArray[np.int64] | NDArray[np.float32] | NDArray[np.uint8]
@@ -114,26 +75,26 @@ a target with NaN."""
 
 
 class MappedFile(NamedTuple):
-    """A file of numbers that is read where it lies."""
+    """A memory-mapped file of numbers."""
 
     array: NDArray[Any]
     memory: mmap.mmap
 
     @classmethod
     def open(cls, path: Path, kind: str) -> "MappedFile":
-        """Map a file, which is not empty, into memory."""
+        """Map a file, which must not be empty, into memory."""
         with path.open("rb") as file:
             memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         return cls(np.frombuffer(memory, np.dtype(kind)), memory)
 
     def release(self) -> None:
-        """Count nothing of it as memory of this process until it is read again."""
+        """Release the mapped pages from this process's memory until they are read again."""
         if hasattr(mmap, "MADV_DONTNEED"):
             self.memory.madvise(mmap.MADV_DONTNEED)
 
 
 class Batch(NamedTuple):
-    """Some rows as they are in the corpus, padded; a text ends in END and has no START."""
+    """Padded rows of a corpus; a text ends in END and has no START."""
 
     source: PaddedArray
     source_lengths: NDArray[np.int64]  # (B,)
@@ -164,6 +125,8 @@ class _Contents:
     checksum: int  # of all the above
     parts: list[tuple[int, str]] = dataclasses.field(default_factory=list)
     """The first row of each further file, and its name."""
+    mixture: list[tuple[int, float]] = dataclasses.field(default_factory=list)
+    """How many rows each of several corpora has, and its share of what is learnt from."""
 
 
 class Corpus:
@@ -182,6 +145,11 @@ class Corpus:
         """Use `open`, `build` or `reuse`."""
         self.fingerprint = contents.fingerprint
         self._verifiers = {side: verifiers[f"{side}.values"] for side in SIDES}
+        self.mixture: Mixture | None = None  # of several corpora with shares
+        self.lost = [n for n, (rows, share) in enumerate(contents.mixture) if share and not rows]
+        """The numbers of those that have a share and no row."""
+        if contents.mixture:
+            self.mixture = Mixture.of(*zip(*contents.mixture, strict=True))
         self._files = [(0, contents.file), *((row, name) for row, name in contents.parts)]
         arrays = {name: each.array for name, each in maps.items()}
         self._maps, self._batches = maps, 0
@@ -266,8 +234,9 @@ class Corpus:
     def reuse(
         cls, directory: Path, fingerprint: str, tell: Callable[[str], None] = lambda damage: None
     ) -> "Corpus | None":
-        """The corpus in `directory` if its checksums and its fingerprint match; otherwise None.
-        Damage is reported to `tell`."""
+        """Open the corpus in `directory` if its checksums and its fingerprint match; otherwise
+        None. Damage is reported to `tell`.
+        """
         if not directory.exists():
             return None
         try:
@@ -286,12 +255,12 @@ class Corpus:
         return len(self._lines)
 
     def place(self, index: int) -> FileLocation:
-        """Where a row was read, for messages."""
+        """The source location of a row, for messages."""
         place = bisect_right(self._files, index, key=itemgetter(0)) - 1
         return FileLocation(self._files[place][1], int(self._lines[index]))
 
     def place_of(self, position: int) -> FileLocation:
-        """Where an item of all targets, counted from 0, was read."""
+        """The source location of a target item by its index over all targets."""
         return self.place(int(np.searchsorted(self._spans["target"][:, 1], position, "right")))
 
     @property
@@ -301,28 +270,43 @@ class Corpus:
 
     @property
     def targets(self) -> NDArray[Any]:
-        """The same of all targets."""
+        """The concatenated items of all targets, memory-mapped."""
         return self._whole("target")
 
     def _whole(self, side: str) -> NDArray[Any]:
         self._verifiers[side].verify()
         return self._values[side]
 
-    def flat(self, side: str, *, closing: int = 0) -> tuple[NDArray[Any], Indices]:
-        """The items of one side without closing items, row after row, and the row of each."""
-        starts, ends = np.asarray(self._spans[side], np.int64).T
+    def target_parts(self) -> list[tuple[NDArray[Any], float]]:
+        """The targets of each corpus, and how often a pass has each of its rows."""
+        if self.mixture is None:
+            return [(self.targets, 1.0)]
+        ends, targets = self._spans["target"][:, 1], self.targets
+        rows = [0, *np.cumsum(self.mixture.rows).tolist()]
+        bounds = [int(ends[row - 1]) if row else 0 for row in rows]
+        parts = (targets[start:end] for start, end in pairwise(bounds))
+        return [*zip(parts, self.mixture.frequencies, strict=True)]
+
+    def flat(
+        self, side: str, *, closing: int = 0, chosen: Indices | None = None
+    ) -> tuple[NDArray[Any], Indices]:
+        """The concatenated items of one side without closing items, and the row of each; of
+        chosen rows only, if given.
+        """
+        spans = self._spans[side] if chosen is None else self._spans[side][chosen]
+        starts, ends = np.asarray(spans, np.int64).T
         lengths = ends - starts - closing
         rows = np.repeat(np.arange(len(lengths)), lengths)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
         return self._whole(side)[starts[rows] + within], rows
 
     def _release(self) -> None:
-        """Leave it to the system which parts of the files stay in memory."""
+        """Release the mapped files from this process's memory."""
         for each in self._maps.values():
             each.release()
 
     def batch(self, indices: Indices) -> Batch:
-        """These rows, in this order."""
+        """Load these rows, in this order."""
         self._batches += 1
         if self._batches % RELEASED_EVERY == 0:
             self._release()
@@ -346,7 +330,7 @@ class Corpus:
 
 
 def _span_lengths(spans: MappedFile, items: int) -> NDArray[np.int32] | None:
-    """How long each row is, some thousands at a time; None where one lies outside of the items."""
+    """The length of each row, computed in chunks; None if a span lies outside the items."""
     table = spans.array.reshape(-1, 2)
     lengths = np.empty(len(table), np.int32)
     for start in range(0, len(table), CHUNK):
@@ -359,13 +343,14 @@ def _span_lengths(spans: MappedFile, items: int) -> NDArray[np.int32] | None:
 
 
 def _contents(directory: Path) -> _Contents:
-    """The description of a corpus, each file of which has the size it should have."""
+    """Read the description of a corpus and check the sizes of its files."""
     try:
         text = (directory / "corpus.json").read_text(encoding="utf-8")
         contents = _Contents(**json.loads(text))
         described = dataclasses.asdict(contents)
-        if not described["parts"]:
-            del described["parts"]
+        for name in OPTIONAL:
+            if not described[name]:
+                del described[name]
         whole = described.pop("checksum") == _checksum(described)
         whole = whole and set(contents.files) == set(contents.checksums) == FILES
         whole = whole and all(
@@ -384,15 +369,29 @@ def _contents(directory: Path) -> _Contents:
 
 
 def _checksum(contents: Mapping[str, Any]) -> int:
-    """The checksum of a description, its own apart."""
+    """The checksum of a description, without the checksum itself."""
     return crc32(json.dumps(contents, sort_keys=True).encode())
 
 
-def publish_corpus(unfinished: Path, directory: Path, contents: dict[str, Any]) -> Corpus:
-    """Describe the whole files of a corpus, and move them to `directory`."""
-    if not contents.get("parts"):
-        contents.pop("parts", None)
-    contents["checksums"] = {name: file_checksums(unfinished / name) for name in sorted(FILES)}
+def publish_corpus(
+    unfinished: Path,
+    directory: Path,
+    contents: dict[str, Any],
+    *,
+    tell: Callable[[float], None] = lambda share: None,
+) -> Corpus:
+    """Describe the completed files of a corpus, and move them to `directory`; `tell` receives the
+    progress of checksums.
+    """
+    for name in OPTIONAL:
+        if not contents.get(name):
+            contents.pop(name, None)
+    sizes = {name: (unfinished / name).stat().st_size for name in sorted(FILES)}
+    contents["checksums"], done = {}, 0
+    for name, size in sizes.items():
+        contents["checksums"][name] = file_checksums(unfinished / name)
+        done += size
+        tell(done / max(1, sum(sizes.values())))
     contents["checksum"] = _checksum(contents)
     (unfinished / "corpus.json").write_text(json.dumps(contents), encoding="utf-8")
     if directory.exists():
@@ -402,7 +401,7 @@ def publish_corpus(unfinished: Path, directory: Path, contents: dict[str, Any]) 
 
 
 def clear_leftovers(directory: Path) -> None:
-    """Clear away what killed builds of a corpus left beside its directory."""
+    """Remove leftovers of interrupted builds beside a corpus directory."""
     directory.parent.mkdir(parents=True, exist_ok=True)
     for leftover in directory.parent.glob(f".{directory.name}-*"):
         shutil.rmtree(leftover)
@@ -410,7 +409,7 @@ def clear_leftovers(directory: Path) -> None:
 
 @contextmanager
 def corpus_errors(directory: Path) -> Iterator[None]:
-    """RunError in place of what the disk refuses within the block."""
+    """Turn OSError within the block into RunError."""
     try:
         yield
     except OSError as error:

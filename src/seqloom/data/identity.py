@@ -1,8 +1,9 @@
-"""What tells a data set from another: its files' names, sizes, columns and hashes."""
+"""The identity of a data set: names, sizes, columns and hashes of its files."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -11,14 +12,14 @@ from seqloom.data.memory_rows import Data, row_bytes
 from seqloom.data.parts import data_files
 from seqloom.data.table import describe_data
 from seqloom.errors import RunError
-from seqloom.readers.reader import FileIdentity, reader_of
+from seqloom.readers.reader import FileIdentity, file_hash, reader_of
 
-__all__ = ["DataIdentity", "compare_data", "identify_data"]
+__all__ = ["DataIdentity", "compare_data", "hash_files", "identify_data"]
 
 
 @dataclass(frozen=True)
 class DataIdentity:
-    """The files that a data set is made of."""
+    """The files of a data set."""
 
     files: tuple[FileIdentity, ...]
 
@@ -28,7 +29,7 @@ class DataIdentity:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "DataIdentity":
-        """The inverse of `as_dict`; RunError where they are something else."""
+        """The inverse of `as_dict`; RunError if the values are invalid."""
         try:
             return cls(tuple(FileIdentity(**each) for each in values["files"]))
         except (KeyError, TypeError):
@@ -38,7 +39,7 @@ class DataIdentity:
 
 
 def identify_data(data: Data) -> DataIdentity:
-    """What a data set is now; its files are read once."""
+    """Identify the current data; its files are read once."""
     if isinstance(data, str | Path):
         files = data_files(data)
         return DataIdentity(tuple(reader_of(path).identify(path) for path in files))
@@ -49,8 +50,22 @@ def identify_data(data: Data) -> DataIdentity:
     return DataIdentity((file,))
 
 
+def hash_files(data: Data, tell: Callable[[float], None] = lambda share: None) -> None:
+    """Hash the files of a data set; `tell` receives the progress."""
+    files = data_files(data)
+    sizes = [path.stat().st_size for path in files]
+    total, before = max(1, sum(sizes)), 0
+    for path, size in zip(files, sizes, strict=True):
+        file_hash(path, partial(_tell_bytes, tell, before, total))
+        before += size
+
+
+def _tell_bytes(tell: Callable[[float], None], before: int, total: int, count: int) -> None:
+    tell((before + count) / total)
+
+
 def compare_data(data: Data, before: DataIdentity) -> str:
-    """Which file of a data set is not what it was, and how, in words; empty if none is."""
+    """Describe the first file that differs from the recorded one; empty if none does."""
     now = identify_data(data)
     if len(now.files) != len(before.files):
         return f"there are {len(now.files)} files where there were {len(before.files)}"

@@ -1,7 +1,7 @@
-"""The files that a data set is made of: one, two sides, shards, or several corpora with shares.
+"""The files of a data set: one, two sides, shards, or several corpora with shares.
 
-`train-*.tsv.gz` and a folder mean all of its files in the order of their names, one after the
-other. `a.tsv:0.7,b.tsv:0.3` means several corpora, which count in these proportions.
+`train-*.tsv.gz` and a folder are all of their files in order of names. `a.tsv:0.7,b.tsv:0.3` is
+several corpora, mixed in these proportions.
 """
 
 import re
@@ -13,21 +13,21 @@ from seqloom.errors import DataError
 from seqloom.readers.lines import check_file
 from seqloom.readers.reader import READERS, file_ending
 
-__all__ = ["DataPart", "data_files", "data_parts", "data_shares"]
+__all__ = ["DataPart", "corpus_names", "data_files", "data_parts", "data_shares"]
 
 SHARED = re.compile(r"(.+):(\d+(?:\.\d*)?|\.\d+)")
 WILDCARDS = re.compile(r"[*?\[]")
 
 
 class DataPart(NamedTuple):
-    """One table or two sides, and the corpus that it belongs to."""
+    """One table or two sides, and the index of its corpus."""
 
     files: tuple[Path, ...]
     corpus: int = 0
 
 
 def data_parts(data: Data) -> tuple[DataPart, ...]:
-    """What a data set is read from, in order; a missing file is an error, and so is no file."""
+    """The parts of a data set in order; DataError if a file is missing or there is none."""
     if not isinstance(data, str | Path):
         return ()
     name = str(data)
@@ -38,12 +38,12 @@ def data_parts(data: Data) -> tuple[DataPart, ...]:
 
 
 def data_files(data: Data) -> tuple[Path, ...]:
-    """All files that hold the data; none where it is in memory."""
+    """All files of the data; empty if it is in memory."""
     return tuple(path for part in data_parts(data) for path in part.files)
 
 
 def data_shares(data: Data) -> tuple[float, ...]:
-    """How much each corpus counts, as shares of 1; empty where there is one alone."""
+    """The normalized shares of the corpora; empty if there is only one."""
     corpora = _corpora(str(data)) if isinstance(data, str | Path) else []
     total = sum(share for _, share in corpora)
     if corpora and not total:
@@ -51,8 +51,13 @@ def data_shares(data: Data) -> tuple[float, ...]:
     return tuple(share / total for _, share in corpora)
 
 
+def corpus_names(data: Data) -> tuple[str, ...]:
+    """What several corpora with shares are called by."""
+    return tuple(name for name, _ in (_corpora(str(data)) if data_shares(data) else []))
+
+
 def _corpora(name: str) -> list[tuple[str, float]]:
-    """The corpora of a name such as `a.tsv:0.7,b.tsv:0.3`; none for any other name."""
+    """The corpora of a name such as `a.tsv:0.7,b.tsv:0.3`; empty for any other name."""
     matches = [SHARED.fullmatch(part.strip()) for part in name.split(",")]
     if Path(name).exists() or not all(matches):
         return []
@@ -84,12 +89,12 @@ def _shards(files: list[Path], name: str, corpus: int) -> tuple[DataPart, ...]:
 
 
 def _is_readable(path: Path) -> bool:
-    """Whether a file of a folder is one of rows."""
+    """Whether a file of a folder holds rows."""
     return path.is_file() and file_ending(path) in READERS.parts and not path.name.startswith(".")
 
 
 def _sides(name: str) -> tuple[Path, ...]:
-    """The two files that a name with a comma means: where both exist, else at the first comma."""
+    """The two files of a name with a comma: split where both exist, else at the first comma."""
     commas = [index for index, letter in enumerate(name) if letter == ","]
     splits = [(Path(name[:index].strip()), Path(name[index + 1 :].strip())) for index in commas]
     return next((both for both in splits if all(side.exists() for side in both)), splits[0])

@@ -1,7 +1,7 @@
-"""Rows of (source, target) from files or from memory, in a stream; the one way data comes in.
+"""Stream rows of (source, target) from files or from memory.
 
 Strict by default: the first unusable row is an error. With `data.skip_bad` such rows are counted in
-the report and left out, while faults of a whole file stay errors, so no row is ever misaligned.
+the report and dropped; faults of a whole file remain errors, so rows are never misaligned.
 """
 
 import math
@@ -42,7 +42,7 @@ __all__ = [
     "join_columns",
     "names_file",
     "no_rows",
-    "part_records",
+    "part_items",
     "read_lines",
     "read_rows",
     "row_items",
@@ -56,7 +56,7 @@ def names_file(cell: str, config: DataConfig) -> bool:
 
 
 def join_columns(record: Record, config: DataConfig) -> Record:
-    """A record of several source columns with one cell in their place; empty where all are."""
+    """Join the source columns of a record into one cell; empty if all are."""
     count = len(config.source_columns)
     sources = record.cells[:count]
     cell = join_turns(sources) if any(map(str.strip, sources)) else ""
@@ -64,7 +64,7 @@ def join_columns(record: Record, config: DataConfig) -> Record:
 
 
 def source_record(record: Record, config: DataConfig) -> Record | Fault:
-    """A record of the source columns alone, as one cell."""
+    """The source columns of a record as one cell."""
     if config.turns:
         return history_record(record)
     return join_columns(record, config) if config.columns else record
@@ -74,16 +74,16 @@ LINE_END = "\n"
 
 
 class Row(NamedTuple):
-    """One usable example and where it was read."""
+    """A usable example and its location."""
 
-    source: str  # empty where there is no such column
+    source: str  # empty without a source column
     target: str
     place: FileLocation
     weight: float = 1.0
 
 
 def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
-    """Every usable row in order; the report is filled in as they are read (RELIABILITY B1)."""
+    """Yield the usable rows in order, filling in the report (RELIABILITY B1)."""
     before = report.kept
     yield from count_rows(row_items(data, config), config, report)
     if report.kept == before:
@@ -91,12 +91,26 @@ def read_rows(data: Data, config: DataConfig, report: Report) -> Iterator[Row]:
 
 
 def row_items(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
-    """Each row in order, or what is wrong with it."""
-    return _stream(data, config) if config.lines == "stream" else _rows(data, config)
+    """Yield each row in order, or its fault."""
+    check_windows(config)
+    if isinstance(data, str | Path):
+        return chain.from_iterable(part_items(part, config) for part in data_parts(data))
+    records = memory_records(data, ColumnSelection.of(config))
+    records = window_records(records, config) if config.window else records
+    rows = check_records(records, config)
+    return _closed_lines(rows) if config.lines == "stream" else rows
+
+
+def part_items(part: DataPart, config: DataConfig) -> Iterator[Row | Fault]:
+    """Yield the rows or faults of one table, of two parallel files, or of one text."""
+    if config.lines == "stream" and is_stream(part.files[0]) and len(part.files) == 1:
+        return _stream_lines(part.files[0], config)
+    rows = check_records(_part_records(part, config), config)
+    return _closed_lines(rows) if config.lines == "stream" else rows
 
 
 def count_rows(rows: Iterable[Row | Fault], config: DataConfig, report: Report) -> Iterator[Row]:
-    """The usable rows, counted; others are counted too, or are an error, as the options say."""
+    """Yield and count usable rows; count others or raise an error, by the options."""
     for row in rows:
         if isinstance(row, Row):
             report.kept += 1
@@ -108,15 +122,15 @@ def count_rows(rows: Iterable[Row | Fault], config: DataConfig, report: Report) 
 
 
 def no_rows(data: Data, report: Report) -> DataError:
-    """What is wrong with data of which no row can be used."""
+    """The error for data without a usable row."""
     return DataError(_why_nothing(report), place=describe_data(data))
 
 
 def read_lines(path: Path | None, *, max_line: int, report: Report | None = None) -> Iterator[str]:
-    """One item for each line of a file, or of standard input for None.
+    """Yield an item for each line of a file, or of standard input for None.
 
-    An unusable line is an error; given a report, it is counted there and comes out as an empty
-    line, so that the lines written still match the lines read.
+    An unusable line is an error; with a report, it is counted there and becomes an empty line, so
+    that output lines match input lines.
     """
     for line in text_lines(path, max_line=max_line):
         if isinstance(line, str):
@@ -131,17 +145,12 @@ def read_lines(path: Path | None, *, max_line: int, report: Report | None = None
 
 
 def describe_data(data: Data) -> str:
-    """What errors and reports call the data."""
+    """The name of the data in errors and reports."""
     return str(data) if isinstance(data, str | Path) else describe_rows(data)
 
 
-def _rows(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
-    """Each record as a row, or what is wrong with it."""
-    return check_records(_records(data, config), config)
-
-
 def check_records(records: Iterator[Record | Fault], config: DataConfig) -> Iterator[Row | Fault]:
-    """Each record as a row, or what is wrong with it."""
+    """Validate records as rows."""
     if config.turns:
         records = expand_sound(records, partial(turn_rows, config=config))
     elif config.columns:
@@ -149,24 +158,15 @@ def check_records(records: Iterator[Record | Fault], config: DataConfig) -> Iter
     return map_sound(records, partial(_check_record, config=config))
 
 
-def _records(data: Data, config: DataConfig) -> Iterator[Record | Fault]:
-    parts = data_parts(data)
-    check_windows(config)
-    if not isinstance(data, str | Path):
-        records = memory_records(data, ColumnSelection.of(config))
-        return window_records(records, config) if config.window else records
-    return chain.from_iterable(part_records(part, config) for part in parts)
-
-
-def part_records(part: DataPart, config: DataConfig) -> Iterator[Record | Fault]:
-    """The records of one table, or of two files side by side."""
+def _part_records(part: DataPart, config: DataConfig) -> Iterator[Record | Fault]:
+    """The records of one table, or of two parallel files."""
     if len(part.files) == 2:
         return _parallel(*part.files, config)
     return table_records(part.files[0], config)
 
 
 def _reader(data: Data) -> FileReader | None:
-    """What reads the data, if it is in a file."""
+    """The reader of a file; None for rows in memory."""
     if not isinstance(data, str | Path):
         return None
     path = Path(data)
@@ -174,39 +174,37 @@ def _reader(data: Data) -> FileReader | None:
 
 
 def is_tagged(data: Data) -> bool:
-    """Whether the data is a file with a word a line, each of which has its tags."""
+    """Whether the data is a file with one tagged word per line."""
     reader = _reader(data)
     return reader is not None and reader.has_tags
 
 
 def is_stream(data: Data) -> bool:
-    """Whether the data is a plain text file, whose lines are one stream unless told otherwise."""
+    """Whether the data is a plain text file, which is a stream unless configured otherwise."""
     reader = _reader(data)
     return reader is not None and reader.is_plain_text and "," not in str(data)
 
 
-def _stream(data: Data, config: DataConfig) -> Iterator[Row | Fault]:
-    """Each line of a text, be it blank, or row of a table, with the end of a line after it."""
-    if not is_stream(data):
-        rows = _rows(data, config)
-        return map_sound(rows, lambda row: row._replace(target=f"{row.target}{LINE_END}"))
-    return chain.from_iterable(_stream_lines(path, config) for path in data_files(data))
+def _closed_lines(rows: Iterator[Row | Fault]) -> Iterator[Row | Fault]:
+    """Rows of a table as lines of a text, each with a line ending."""
+    return map_sound(rows, lambda row: row._replace(target=f"{row.target}{LINE_END}"))
 
 
 def _stream_lines(path: Path, config: DataConfig) -> Iterator[Row | Fault]:
+    """Each line of a text, blank or not, with its ending."""
     lines = text_lines(path, max_line=config.max_line)
     return map_lines(lines, str(path), lambda line, place: Row("", f"{line}{LINE_END}", place))
 
 
 def _parallel(first: Path, second: Path, config: DataConfig) -> Iterator[Record | Fault]:
-    """Line n of one file with line n of the other, counted to the end before the first is given."""
+    """Pair the lines of two files, after checking that their numbers are equal."""
     pairs = LinePairs.open(first, second, config)
     one, other = (text_lines(path, max_line=config.max_line) for path in (first, second))
     return pairs.records(one, other)
 
 
 def _check_record(record: Record, config: DataConfig) -> Row | Fault:
-    """A row whose texts are there, are Unicode and are not too long, and its weight."""
+    """Validate a record's texts (present, Unicode, not too long) and its weight."""
     place, cells = record
     texts = cells[: len(cells) - bool(config.weight)]
     for text, side in zip(texts, ("source", "target")[-len(texts) :], strict=True):
@@ -234,7 +232,7 @@ def _check_record(record: Record, config: DataConfig) -> Row | Fault:
 
 
 def _is_inside(name: str, folder: Path) -> bool:
-    """Whether a file lies in a folder, wherever links lead."""
+    """Whether a file lies in a folder, after resolving links."""
     try:
         return Path(name).resolve().is_relative_to(folder.resolve())
     except (OSError, ValueError, RuntimeError):
@@ -242,7 +240,7 @@ def _is_inside(name: str, folder: Path) -> bool:
 
 
 def _with_weight(row: Row, text: str) -> Row | Fault:
-    """The row, counting as much as the text says, which must be a number of 0 or more."""
+    """Set a row's weight, which must be a finite number of 0 or more."""
     try:
         weight = float(text)
     except ValueError:
@@ -255,7 +253,9 @@ def _with_weight(row: Row, text: str) -> Row | Fault:
 
 
 def _encodable(text: str) -> bool:
-    """Whether the text is Unicode; JSON escapes and Python strings can hold half a character."""
+    """Whether the text is valid Unicode; JSON escapes and Python strings can hold lone
+    surrogates.
+    """
     try:
         return text.isascii() or bool(text.encode("utf-8"))
     except UnicodeEncodeError:

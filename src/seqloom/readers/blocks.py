@@ -1,4 +1,4 @@
-"""Stretches of a text file that can be read apart from each other, for several processes.
+"""Blocks of a text file that several processes can read independently.
 
 `text_blocks` cuts a file at ends of lines; `TextBlock.lines` gives what `text_lines` gives there.
 """
@@ -14,15 +14,17 @@ from seqloom.readers.lines import (
     check_line,
     open_text,
     raw_lines,
+    read_error,
 )
 
-__all__ = ["TextBlock", "text_blocks"]
+__all__ = ["TextBlock", "count_lines", "text_blocks"]
 
 BLOCK = 1 << 21  # bytes of a block, about
+CHUNK = 1 << 20  # bytes that are counted at a time
 
 
 class TextBlock(NamedTuple):
-    """Whole lines of a file, the number of the first, and the share of the file up to their end."""
+    """A block of whole lines, the number of the first, and the share of the file up to its end."""
 
     content: bytes
     first: int
@@ -34,7 +36,7 @@ class TextBlock(NamedTuple):
         return self.content.count(b"\n") + bool(self.content and not self.content.endswith(b"\n"))
 
     def lines(self, name: str, *, max_line: int) -> Iterator[str | Fault]:
-        """Each line without its end, or what makes it unusable."""
+        """The lines without their ends, or the faults in their place."""
         raw = self.content.split(b"\n")
         if not raw[-1]:
             raw.pop()
@@ -42,7 +44,7 @@ class TextBlock(NamedTuple):
             yield check_line(line, name, number, max_line=max_line)
 
     def clean_lines(self, *, max_line: int) -> list[str] | None:
-        """All lines at once; None unless each is sound as it is, without looking closely."""
+        """All lines at once, by a fast check; None unless every line is sound."""
         if b"\0" in self.content or b"\r" in self.content:
             return None
         try:
@@ -55,7 +57,7 @@ class TextBlock(NamedTuple):
 
 
 def text_blocks(path: Path, *, max_line: int) -> Iterator[TextBlock]:
-    """The lines of a file in blocks; where bytes cannot be read, DataError says at which line."""
+    """Yield the lines of a file in blocks; DataError with the line if bytes cannot be read."""
     first = 1
     try:
         for content, share in _read_blocks(path, max_line):
@@ -66,6 +68,20 @@ def text_blocks(path: Path, *, max_line: int) -> Iterator[TextBlock]:
         rest = islice(raw_lines(path, max_line=max_line), first - 1, None)
         for number, (line, *_) in enumerate(rest, first):
             yield TextBlock(line.removesuffix(b"\n") + b"\n", number, 1.0)
+
+
+def count_lines(path: Path) -> int:
+    """Count the items of `text_lines` by line ends alone."""
+    count, last = 0, b"\n"
+    with open_text(path) as stream:
+        while True:
+            try:
+                chunk = stream.read(CHUNK)
+            except READ_ERRORS as error:
+                raise read_error(error, f"{path}:{count + 1}") from None
+            if not chunk:
+                return count + (last != b"\n")
+            count, last = count + chunk.count(b"\n"), chunk[-1:]
 
 
 def _read_blocks(path: Path, max_line: int) -> Iterator[tuple[bytes, float]]:

@@ -1,4 +1,4 @@
-"""Two text files side by side: line n of one belongs to line n of the other."""
+"""Parallel text files: line n of one belongs to line n of the other."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -7,7 +7,8 @@ from pathlib import Path
 
 from seqloom.config import DataConfig
 from seqloom.errors import DataError
-from seqloom.readers.lines import Fault, FileLocation, count_lines, first_fault
+from seqloom.readers.blocks import count_lines
+from seqloom.readers.lines import Fault, FileLocation, first_fault
 from seqloom.readers.reader import ColumnSelection, Record
 
 __all__ = ["LinePairs"]

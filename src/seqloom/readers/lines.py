@@ -1,6 +1,7 @@
-"""From a path to lines of text: bytes split on `\\n` only, strict UTF-8, every oddity named.
+"""Read lines of text: split on `\
+` only, strict UTF-8, with every fault reported.
 
-One item comes out for each physical line, a `str` or a `Fault`, so a caller's count is the file's.
+Each physical line yields one item, a `str` or a `Fault`, so a caller's count is the file's.
 A fault of the whole file (missing, UTF-16, cut-off gzip) is a `DataError` whatever the options say.
 """
 
@@ -15,6 +16,7 @@ from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from seqloom.errors import DataError, RowError
 from seqloom.remedies import FileLocation, Phrase, Setting, either
@@ -26,9 +28,9 @@ __all__ = [
     "FileLocation",
     "Reason",
     "apply_sound",
+    "bytes_read",
     "check_file",
     "check_line",
-    "count_lines",
     "dispatch",
     "expand_lines",
     "expand_sound",
@@ -82,19 +84,19 @@ class Reason(StrEnum):
 
     @property
     def is_benign(self) -> bool:
-        """Whether such rows are part of a sound file, and passed by however strict one is."""
+        """Whether such rows are legitimate, and skipped even in strict reading."""
         return self in {Reason.FUZZY, Reason.LANGUAGE, Reason.OBSOLETE, Reason.UNTRANSLATED}
 
     @property
     def is_length(self) -> bool:
-        """Whether such rows are longer than a model takes."""
+        """Whether such rows are too long for the model."""
         return self in {Reason.LONG_SOURCE, Reason.LONG_TARGET, Reason.UNSPLIT}
 
 
 class Fault(NamedTuple):
-    """One row that cannot be used: an error when strict, a count when bad rows are skipped.
+    """A row that cannot be used: an error in strict reading, otherwise counted.
 
-    `text` is the line as far as it can be read, for the quotes in it; None where they are unknown.
+    `text` is the readable part of the line, for its quotes; None if they are unknown.
     """
 
     reason: Reason
@@ -104,31 +106,31 @@ class Fault(NamedTuple):
     text: str | None = ""
 
     def error(self) -> RowError:
-        """What stops a strict reading; such rows can be skipped."""
+        """The error of strict reading, whose remedy is to skip such rows."""
         skip = Setting("data.skip_bad", True)
         return RowError(self.problem, place=self.place, remedy=either(self.remedy, "pass {}", skip))
 
     def final_error(self) -> DataError:
-        """What stops a reading that cannot do without the row."""
+        """The error of a reader that cannot skip the row."""
         return DataError(self.problem, place=self.place, remedy=self.remedy)
 
 
 def apply_sound(item: Item | Fault, change: Callable[[Item], Result | Fault]) -> Result | Fault:
-    """What `change` makes of an item; a fault stays as it is."""
+    """Apply `change` to an item; faults are unchanged."""
     return item if isinstance(item, Fault) else change(item)
 
 
 def resolve(
     item: Item | Fault, take: Callable[[Item], Result], refuse: Callable[[Fault], Result]
 ) -> Result:
-    """What `take` makes of an item, or `refuse` of the fault that stands in its place."""
+    """Apply `take` to an item, or `refuse` to a fault."""
     return refuse(item) if isinstance(item, Fault) else take(item)
 
 
 def map_sound(
     items: Iterable[Item | Fault], change: Callable[[Item], Result | Fault]
 ) -> Iterator[Result | Fault]:
-    """What `change` makes of each item; faults stay as they are."""
+    """Apply `change` to each item; faults are unchanged."""
     for item in items:
         yield item if isinstance(item, Fault) else change(item)
 
@@ -136,7 +138,7 @@ def map_sound(
 def expand_sound(
     items: Iterable[Item | Fault], change: Callable[[Item], Iterable[Result | Fault]]
 ) -> Iterator[Result | Fault]:
-    """All that `change` makes of each item; faults stay as they are."""
+    """Yield all results of `change` for each item; faults are unchanged."""
     for item in items:
         if isinstance(item, Fault):
             yield item
@@ -151,7 +153,7 @@ def map_lines(
     *,
     first: int = 1,
 ) -> Iterator[Result | Fault]:
-    """What `change` makes of each line of a file and its place; faults stay as they are."""
+    """Apply `change` to each line of a file with its place; faults are unchanged."""
     for number, line in enumerate(lines, first):
         yield line if isinstance(line, Fault) else change(line, FileLocation(file, number))
 
@@ -163,7 +165,7 @@ def expand_lines(
     *,
     first: int = 1,
 ) -> Iterator[Result | Fault]:
-    """All that `change` makes of each line of a file and its place; faults stay as they are."""
+    """Yield all results of `change` for each line with its place; faults are unchanged."""
     for number, line in enumerate(lines, first):
         if isinstance(line, Fault):
             yield line
@@ -183,7 +185,7 @@ def dispatch(
 
 
 def split_faults(items: Iterable[Item | Fault]) -> Iterator[tuple[Item | None, Fault | None]]:
-    """Each item, or None and the fault that stands in its place."""
+    """Pair each item with None, or None with its fault."""
     for item in items:
         yield (None, item) if isinstance(item, Fault) else (item, None)
 
@@ -202,9 +204,9 @@ ByteStream: TypeAlias = "io.BufferedReader[Any]"
 
 GZIP = b"\x1f\x8b"
 HEAD = 8_192
-LONGEST_LINE = 1_000_000  # bytes, where no option says otherwise
+LONGEST_LINE = 1_000_000  # bytes, by default
 CHUNK = 1 << 20
-ENCODINGS = {  # UTF-32 first: its little-endian mark begins like that of UTF-16
+ENCODINGS = {  # UTF-32 first: its little-endian mark starts like UTF-16's
     codecs.BOM_UTF32_LE: "UTF-32",
     codecs.BOM_UTF32_BE: "UTF-32",
     codecs.BOM_UTF16_LE: "UTF-16",
@@ -226,7 +228,7 @@ CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f\x1b")
 
 
 def check_file(path: Path) -> None:
-    """Refuse whatever is not a regular file, and suggest the nearest name for a missing one."""
+    """Refuse anything but a regular file; suggest the nearest name for a missing one."""
     if path.is_dir():
         raise DataError("is a folder", place=path, remedy="name a file in it")
     if not path.exists():
@@ -237,7 +239,7 @@ def check_file(path: Path) -> None:
 
 @contextmanager
 def open_binary(path: Path | None) -> Iterator[ByteStream]:
-    """The bytes of a file, unpacked if gzipped; None is standard input."""
+    """Open a file as bytes, unpacked if gzipped; None is standard input."""
     name = file_name(path)
     with _source(path) as raw:
         head = _peek(raw, name)
@@ -251,7 +253,9 @@ def open_binary(path: Path | None) -> Iterator[ByteStream]:
 
 @contextmanager
 def open_text(path: Path | None) -> Iterator[ByteStream]:
-    """The bytes of a text file, unpacked if gzipped and past its byte-order mark; None is stdin."""
+    """Open a text file as bytes, unpacked if gzipped and past its byte-order mark; None
+    is stdin.
+    """
     name = file_name(path)
     with open_binary(path) as stream:
         head = _peek(stream, name)
@@ -299,23 +303,18 @@ def check_line(raw: bytes, name: str, number: int, *, max_line: int) -> str | Fa
     return _decode(raw, name, number)
 
 
-def count_lines(path: Path) -> int:
-    """How many items `text_lines` will give, from the line ends alone."""
-    count, last = 0, b"\n"
-    with open_text(path) as stream:
-        while True:
-            try:
-                chunk = stream.read(CHUNK)
-            except READ_ERRORS as error:
-                raise read_error(error, f"{path}:{count + 1}") from None
-            if not chunk:
-                return count + (last != b"\n")
-            count, last = count + chunk.count(b"\n"), chunk[-1:]
-
-
 def file_name(path: Path | None) -> str:
-    """What errors call a file, or standard input for None."""
+    """The name of a file in errors; None is standard input."""
     return "standard input" if path is None else str(path)
+
+
+_reading: WeakValueDictionary[str, ByteStream] = WeakValueDictionary()  # files that are open
+
+
+def bytes_read(path: Path) -> int:
+    """How far a file that is being read is, packed as it lies there; 0 where none is."""
+    stream = _reading.get(str(path))
+    return 0 if stream is None or stream.closed else stream.tell()
 
 
 @contextmanager
@@ -332,11 +331,12 @@ def _source(path: Path | None) -> Iterator[ByteStream]:
             f"cannot be opened ({error.strerror})", place=path, remedy="check it"
         ) from None
     with stream:
+        _reading[str(path)] = stream
         yield stream
 
 
 def _peek(stream: ByteStream, name: str) -> bytes:
-    """The first bytes, which stay to be read; no more than have arrived where it is a pipe."""
+    """Peek at the first bytes; of a pipe, those that have arrived."""
     try:
         return stream.peek(HEAD)[:HEAD]
     except READ_ERRORS as error:
@@ -344,7 +344,7 @@ def _peek(stream: ByteStream, name: str) -> bytes:
 
 
 def read_error(error: Exception, place: str) -> DataError:
-    """What went wrong while bytes came in, in one sentence."""
+    """The error of reading bytes, in one sentence."""
     match error:
         case EOFError():
             return DataError(
@@ -359,7 +359,7 @@ def read_error(error: Exception, place: str) -> DataError:
 
 
 def _skip_to_end_of_line(stream: ByteStream) -> bool:
-    """Leave the rest of an endless line unread; whether it held a quote."""
+    """Skip the rest of an overlong line; return whether it has a quote."""
     quotes = False
     while rest := stream.readline(CHUNK):
         quotes = quotes or b'"' in rest
@@ -400,7 +400,7 @@ def _too_long(place: FileLocation, max_line: int, *, quotes: bool) -> Fault:
 
 
 def _refuse_other_kinds(name: str, head: bytes) -> None:
-    """Name a file that is no UTF-8 text at all by its first bytes."""
+    """Raise DataError, naming the format, for a file that is not UTF-8 text by its first bytes."""
     encoding = next((kind for mark, kind in ENCODINGS.items() if head.startswith(mark)), None)
     if encoding or _looks_like_utf16(head):
         encoding = encoding or "UTF-16"

@@ -29,6 +29,10 @@ class ParquetReader(FileReader):
         """How many rows the table has."""
         return _metadata(path, "num_rows")
 
+    def share_read(self, path: Path, rows: int) -> float:
+        """How many of its rows have come."""
+        return min(1.0, rows / max(1, self.count_rows(path)))
+
     def preview(self, path: Path) -> Iterator[Record | Fault]:
         """The names of the columns."""
         from pyarrow import ArrowException, parquet  # type: ignore[import-untyped]

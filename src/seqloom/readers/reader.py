@@ -1,21 +1,21 @@
-"""What reads a file of rows: one class for each format, chosen by the ending of the file's name.
+"""The interface of readers of rows: one class per format, chosen by the file's ending.
 
-A user adds a format by deriving from `FileReader` and registering the class under its ending. Which
-columns are source, target and weight is chosen by name, or by position from 1.
+To add a format, derive from `FileReader` and register the class under its ending. Columns are
+chosen by name, or by position from 1.
 """
 
 import difflib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from hashlib import file_digest
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 from seqloom.config import DataConfig
 from seqloom.errors import DataError
-from seqloom.readers.lines import Fault, FileLocation, count_lines
+from seqloom.readers.blocks import count_lines
+from seqloom.readers.lines import Fault, FileLocation, bytes_read
 from seqloom.registry import Family
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
 ]
 
 DEFAULT = "tsv"
+CHUNK = 1 << 20  # bytes that are hashed at a time
 
 
 class Record(NamedTuple):
@@ -42,14 +43,14 @@ class Record(NamedTuple):
 
 
 class BlockParser(Protocol):
-    """Reads the records of any stretch of a file, once the first records have settled how."""
+    """Parses any block of a file, once the first records have determined the columns."""
 
     @property
     def is_ready(self) -> bool:
-        """Whether stretches can be read apart from each other from now on."""
+        """Whether blocks can be parsed independently from now on."""
 
     def records(self, lines: Iterator[str | Fault], first: int) -> Iterator[Record | Fault]:
-        """The wanted cells of lines in a row, the first of which has this number."""
+        """The wanted cells of consecutive lines; `first` is the number of the first."""
 
     def clean_cells(self, lines: list[str]) -> list[list[str]] | None:
         """The wanted cells of sound lines, column by column; None unless each line is a row."""
@@ -58,7 +59,7 @@ class BlockParser(Protocol):
         """DataError where nothing but a header was read."""
 
 
-HASH_DIGITS = 8  # of a hash that is told
+HASH_DIGITS = 8  # digits of a hash in messages
 
 
 @dataclass(frozen=True)
@@ -67,12 +68,12 @@ class FileIdentity:
 
     name: str
     rows: int
-    unit: str = "rows"  # that are counted: rows, or lines of text
-    columns: int = 0  # 0 where the format has none
+    unit: str = "rows"  # the counted unit: rows, or lines of text
+    columns: int = 0  # 0 if the format has none
     sha256: str = ""
 
     def differences(self, before: "FileIdentity") -> Iterator[str]:
-        """How this file differs from what it was, in words."""
+        """The differences from an earlier state, as text."""
         if self.name != before.name:
             yield f"is called {self.name} where it was {before.name}"
         if self.columns != before.columns:
@@ -87,34 +88,37 @@ class FileIdentity:
 class FileReader(ABC):
     """Reads the rows of a file of one format."""
 
-    has_tags: ClassVar[bool] = False  # whether there is a word a line, each with its tags
-    is_plain_text: ClassVar[bool] = False  # whether all lines may be one stream
-    names_columns: ClassVar[bool] = False  # whether the first record of `preview` is their names
+    has_tags: ClassVar[bool] = False  # whether each line is a word with its tags
+    is_plain_text: ClassVar[bool] = False  # whether the lines can form one stream
+    names_columns: ClassVar[bool] = False  # whether the first record of `preview` is the header
     row_unit: ClassVar[str] = "lines"  # what `count_rows` counts
 
     @abstractmethod
     def records(self, path: Path, config: DataConfig) -> Iterator[Record | Fault]:
-        """The wanted cells of each row in order, or what is wrong with it."""
+        """Yield the wanted cells of each row, or its fault."""
 
     def block_parser(self, path: Path, config: DataConfig) -> BlockParser | None:
-        """What reads stretches of the file's lines apart from each other; None where rows depend on
-        those before them."""
+        """A parser of independent blocks of lines; None if rows depend on earlier ones."""
         return None
 
     def preview(self, path: Path) -> Iterator[Record | Fault]:
-        """Records with all cells; none where the format is no table."""
+        """Yield records with all cells; none if the format is not a table."""
         return iter(())
 
     def note(self, path: Path) -> str:
-        """What a reader should know of how the file is read; nothing by default."""
+        """A note for users on how the file is read; empty by default."""
         return ""
 
     def count_rows(self, path: Path) -> int:
         """How long the file is."""
         return count_lines(path)
 
+    def share_read(self, path: Path, rows: int) -> float:
+        """How much of a file was read, of which these rows have come; 0 where that is not known."""
+        return min(1.0, bytes_read(path) / max(1, path.stat().st_size))
+
     def count_columns(self, path: Path) -> int:
-        """How many columns its first row has; 0 where there are none, or none can be read."""
+        """The number of columns of the first row; 0 if there are none or it cannot be read."""
         try:
             first = next(self.preview(path), None)
         except DataError:
@@ -122,35 +126,41 @@ class FileReader(ABC):
         return len(first.cells) if isinstance(first, Record) else 0
 
     def identify(self, path: Path) -> FileIdentity:
-        """What the file is now; it is read once."""
+        """The identity of the file in its current state; reads it once."""
         digest = file_hash(path).hex()
         rows, columns = self.count_rows(path), self.count_columns(path)
         return FileIdentity(path.name, rows, self.row_unit, columns, digest)
 
 
-def file_hash(path: Path) -> bytes:
-    """The SHA-256 of a file; one that has not changed is read but once."""
+_hashes: dict[tuple[Path, int, int, int], bytes] = {}  # of files in a certain state
+
+
+def file_hash(path: Path, tell: Callable[[int], None] = lambda count: None) -> bytes:
+    """The SHA-256 of a file, cached while the file is unchanged; `tell` receives the number of
+    bytes read so far."""
     about = path.stat()
-    return _hash_file(path.absolute(), (about.st_ino, about.st_size, about.st_mtime_ns))
-
-
-@lru_cache(maxsize=64)
-def _hash_file(path: Path, state: tuple[int, ...]) -> bytes:
-    with path.open("rb") as stream:
-        return file_digest(stream, "sha256").digest()
+    state = path.absolute(), about.st_ino, about.st_size, about.st_mtime_ns
+    if state not in _hashes:
+        digest = sha256()
+        with path.open("rb") as stream:
+            while chunk := stream.read(CHUNK):
+                digest.update(chunk)
+                tell(stream.tell())
+        _hashes[state] = digest.digest()
+    return _hashes[state]
 
 
 READERS: Family[Any, type[FileReader]] = Family("file format", home="seqloom.readers")
 
 
 def reader_of(path: Path) -> FileReader:
-    """What reads a file, by its ending; an unknown one means TSV."""
+    """The reader of a file by its ending; TSV for unknown endings."""
     ending = file_ending(path)
     return READERS.parts[ending if ending in READERS.parts else DEFAULT]()
 
 
 def file_ending(path: Path) -> str:
-    """What the name of a file says about its format."""
+    """The ending of a file name, without `.gz`."""
     return path.name.lower().removesuffix(".gz").rpartition(".")[2]
 
 
@@ -165,20 +175,20 @@ LONGEST_NAME = 40
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """The columns as the user named them: source and weight, where rows have them, and target.
+    """The columns named by the user: source, target and weight.
 
-    A source may be several columns; one of turns is the target too where rows are whole dialogs.
+    A source may be several columns; a column of dialogs is source and target.
     """
 
     columns: tuple[str, ...]
     header: str
-    texts: int = 2  # how many of them are not the weight
-    lists: int = 0  # and how many of those, the first, may be lists of turns or of steps
-    sources_alone: bool = False  # whether neither target nor weight is wanted
+    texts: int = 2  # number of columns without the weight
+    lists: int = 0  # how many of the first may be lists of turns or of steps
+    sources_alone: bool = False  # whether only the source is wanted
 
     @classmethod
     def of(cls, config: DataConfig) -> "ColumnSelection":
-        """What the configuration asks for."""
+        """The columns of a configuration."""
         sources = [*config.time_columns, *config.source_columns]
         targets = [] if config.turns and config.source == config.target else [config.target]
         columns = [column.strip() for column in (*sources, *targets)]
@@ -196,11 +206,11 @@ class ColumnSelection:
 
     @property
     def column_by_name(self) -> str | None:
-        """A column that is asked for by its name, which takes a header; None if there is none."""
+        """A column given by name, which requires a header; None if there is none."""
         return next((column for column in self.columns if not column.isdecimal()), None)
 
     def find_all(self, names: Sequence[str], place: FileLocation | str) -> tuple[int, ...]:
-        """The index of each column; sources alone may stand in order, without the other columns."""
+        """The index of each column; a table of sources alone may have them in order."""
         if self.sources_alone and len(names) == len(self.columns):
             positions = [int(column) for column in self.columns if column.isdecimal()]
             if len(positions) == len(names) < max(positions):
@@ -210,9 +220,9 @@ class ColumnSelection:
     def find(
         self, column: str, names: Sequence[str], place: FileLocation | str, *, named: bool = False
     ) -> int:
-        """The index of a column, or an error that suggests the nearest name.
+        """The index of a column; DataError suggests the nearest name.
 
-        A number is a position, unless `named` says that the names are a header's and one is it.
+        A number is a position, unless it is a name in a header (`named`).
         """
         matches = [index for index, name in enumerate(names) if name == column]
         if column.isdecimal() and not (named and matches):
@@ -234,7 +244,7 @@ class ColumnSelection:
 
 @dataclass(frozen=True)
 class Header:
-    """How many columns a table has and which of them are wanted; `names` says line 1 is no row."""
+    """The number of columns of a table and the wanted ones; with `names`, line 1 is a header."""
 
     columns: tuple[int, ...]
     width: int
@@ -244,7 +254,7 @@ class Header:
     def from_first_line(
         cls, wanted: ColumnSelection, cells: list[str], place: FileLocation
     ) -> "Header":
-        """Settle columns and header from the first line."""
+        """Determine columns and header from the first line."""
         cells = [cell.strip() for cell in cells]
         if wanted.column_by_name is not None and wanted.header == "no":
             cure = "ask by position or set data.header to yes"

@@ -1,9 +1,8 @@
-"""From raw data to what training needs: configuration, fields, encoded rows."""
+"""Prepare training: configuration, fields, encoded rows."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -17,30 +16,30 @@ from seqloom.data import (
     Report,
     Row,
     Split,
-    Survey,
     TailSplit,
     build_corpora,
+    corpus_names,
     describe_data,
     fingerprint,
-    hold_out,
     identify_data,
     read_rows,
-    survey,
 )
 from seqloom.errors import DataError
-from seqloom.fields import Field, learn_field, learn_target, needs_all_cells
+from seqloom.fields import Field
 from seqloom.remedies import Remedy, Setting
 from seqloom.runs.contents import load_fields
-from seqloom.runs.ctc_checks import check_ctc_lengths
+from seqloom.runs.loss_checks import check_ctc_lengths
 from seqloom.runs.pretrained import Pretrained, open_embeddings, open_front_end
-from seqloom.runs.progress import TrainingObserver
+from seqloom.runs.progress import TrainingObserver, phase
 from seqloom.runs.request import ConfigCheck, RunDraft, TrainingRequest, draft_rows
 from seqloom.runs.resume import ResumedConfig, check_same_data, resume_config
 from seqloom.runs.teaching import teacher_fields
+from seqloom.runs.vocabulary import FieldCache, learn_fields
 from seqloom.store import RunDirectory
 from seqloom.store.durable import remove_tree, run_errors
+from seqloom.surveys import Survey, hold_out, survey
 
-__all__ = ["PreparedData", "identify_files", "learn_fields", "prepare_rows", "save_fields"]
+__all__ = ["PreparedData", "identify_files", "prepare_rows", "save_fields"]
 
 
 SPLIT_SIDES: tuple[Literal["train"], Literal["valid"]] = ("train", "valid")
@@ -56,9 +55,9 @@ class PreparedData:
     train: Corpus
     valid: Corpus
     notes: tuple[str, ...]
-    base: Pretrained | None = None  # what to begin from, where there is no step yet
-    files: Mapping[str, Any] = field(default_factory=dict)  # of a new run, as progress has them
-    read_held_out: Callable[[], Iterable[Row]] = tuple  # the held-out rows as they are written
+    base: Pretrained | None = None  # initial weights, if there is no step yet
+    files: Mapping[str, Any] = field(default_factory=dict)  # of a new run, in the form of progress
+    read_held_out: Callable[[], Iterable[Row]] = tuple  # the raw validation rows
 
 
 def prepare_rows(
@@ -98,6 +97,11 @@ def prepare_rows(
         resumed.record(directory, watch)
     reports = Report(), Report()
     train, valid = parts.corpora(directory, marks, reports, watch)
+    for number in train.lost:
+        watch.on_warning(
+            f"no row of {corpus_names(request.data)[number]} is left to learn from; the other "
+            "corpora are mixed in their shares without it"
+        )
     if config.model.ctc or config.model.decoder.is_ctc:
         for corpus in (train, valid):
             check_ctc_lengths(config, corpus)
@@ -122,35 +126,9 @@ def identify_files(request: TrainingRequest) -> dict[str, Any]:
     return {side: identify_data(data).as_dict() for side, data in sides.items() if data is not None}
 
 
-def learn_fields(config: Config, data: Data, found: Survey) -> tuple[Field, Field]:
-    """Learn the fields from surveyed data; with a shared vocabulary both are views of one.
-
-    Labels and tags are collected from all rows; everything else is learnt from the sample.
-    """
-    sources, targets = _cells(0, config, data, found), _cells(1, config, data, found)
-    if config.model.share_vocabulary:
-        shared = learn_field(config.target, chain(sources, targets), seed=config.seed)
-        return shared, shared.as_target
-    source = learn_field(config.source, sources, seed=config.seed)
-    return source, learn_target(config.target, targets, source=source, seed=config.seed)
-
-
-def _cells(side: Literal[0, 1], config: Config, data: Data, found: Survey) -> Iterable[str]:
-    """The cells that a column is learnt from; unusable rows are skipped, since the survey has
-    reported them."""
-    column = (config.source, config.target)[side]
-    if not needs_all_cells(column.kind) or len(found.sample) == found.facts.rows:
-        rows = list(found.sample)
-        if config.data.recased and column.is_cut_by_case:
-            rows += Recasing.from_config(config).copies(found.sample)
-        return [row[side] for row in rows]
-    lenient = config.data.model_copy(update={"skip_bad": True})
-    return (row[side] for row in read_rows(data, lenient, Report()))
-
-
 @dataclass(frozen=True)
 class _RowSplits:
-    """The rows to learn from and the rows held out, wherever each comes from."""
+    """The training rows and the validation rows, wherever each comes from."""
 
     request: TrainingRequest
     columns: Columns
@@ -170,8 +148,9 @@ class _RowSplits:
         reports: tuple[Report, Report],
         watch: TrainingObserver,
     ) -> list[Corpus]:
-        """The encoded corpora of both sides: each reused if its fingerprint is its mark, the others
-        built, in one pass where both come from the same data."""
+        """The encoded corpora of both sides: each is reused if its fingerprint matches, otherwise
+        built, in one pass if both come from the same data.
+        """
         places = [directory.cache_directory / side for side in SPLIT_SIDES]
         found = [
             Corpus.reuse(place, mark, watch.on_message)
@@ -195,24 +174,25 @@ class _RowSplits:
     def _build(
         self, numbers: list[int], plans: list[CorpusPlan], watch: TrainingObserver
     ) -> list[Corpus]:
-        phase = f"encoding the {('training', 'held-out')[numbers[0]]} rows"
-        watch.on_message(phase)
         data, _ = self._side(SPLIT_SIDES[numbers[0]])
         split = self._split(data) if self.request.valid is None else None
         if split is not None:
             for number, plan in zip(numbers, plans, strict=True):
                 plan.choose = split.valid_mask if number else split.train_mask
         in_order = isinstance(split, TailSplit)
-        tell = partial(watch.on_progress, phase)
-        return build_corpora(data, plans, tell=tell, in_order=in_order)
+        with phase(watch, f"encoding the {('training', 'held-out')[numbers[0]]} rows") as tell:
+            checksums = partial(watch.on_progress, "computing checksums")
+            return build_corpora(
+                data, plans, tell=tell, tell_checksums=checksums, in_order=in_order
+            )
 
     def read_held_out(self) -> Iterable[Row]:
-        """The held-out rows as they are written."""
+        """The raw validation rows."""
         data, columns = self._side("valid")
         return self._rows("valid", read_rows(data, columns.config, Report()), data)
 
     def _side(self, side: Literal["train", "valid"]) -> tuple[Data, Columns]:
-        """Where the rows of a side come from, and how they are read."""
+        """The data of a side, and how it is encoded."""
         if side == "train" or self.request.valid is None:
             return self.request.data, self.columns
         unweighed = self.columns.config.model_copy(update={"weight": ""})
@@ -225,7 +205,7 @@ class _RowSplits:
         return split.train(rows) if side == "train" else split.valid(rows)
 
     def _split(self, data: Data) -> Split | TailSplit:
-        """Which rows are held out; DataError where none can be."""
+        """The split of the data; DataError if none is possible."""
         config = self.columns.config
         found = self.survey or survey(data, config, seed=self.seed)
         split = hold_out(found, config, seed=self.seed)
@@ -245,15 +225,16 @@ class _RowSplits:
 def _new_fields(
     config: Config, request: TrainingRequest, found: Survey, watch: TrainingObserver
 ) -> tuple[Config, tuple[Field, Field]]:
-    """The fields, new or those of the base run, and the configuration that fits them."""
+    """The fields, new or of the base run, and the configuration adapted to them."""
     base = request.base
     if base is None and config.training.teaching.runs:
         fields = teacher_fields(config.training.teaching)
         sizes = {"source": fields[0].config, "target": fields[1].config}
         return config.model_copy(update=sizes), fields
     if base is None:
-        watch.on_message("learning the vocabulary")
-        return config, learn_fields(config, request.data, found)
+        kept = FieldCache.of(request.cache, config, request.data)
+        with phase(watch, "learning the vocabulary") as tell:
+            return config, learn_fields(config, request.data, found, tell=tell, kept=kept)
     fields = base.fields
     if config.training.extend_vocabulary:
         fields = base.extend_fields(found.sample)
@@ -268,7 +249,7 @@ def _new_fields(
 
 
 def save_fields(directory: RunDirectory, source: Field, target: Field) -> None:
-    """Write the fields of a new run, in place of any that an earlier attempt left."""
+    """Write the fields of a new run, replacing those of an earlier attempt."""
     folder = directory.fields_directory
     with run_errors(folder):
         remove_tree(folder)

@@ -1,9 +1,11 @@
-"""The progress of a run (progress.json), and the events that training observers receive."""
+"""The progress of a run (progress.json), and the observer of training."""
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from seqloom.config import ColumnConfig, Config, TrainingConfig
@@ -22,6 +24,7 @@ __all__ = [
     "TrainingObserver",
     "Validation",
     "ValidationSample",
+    "phase",
     "plan_summary",
 ]
 
@@ -30,36 +33,36 @@ Monitor = Literal["loss", "metric"]
 
 @dataclass(frozen=True)
 class Validation:
-    """Held-out results after `step` updates."""
+    """Validation results after `step` updates."""
 
     step: int
     loss: float  # per item of the target, without smoothing: nats, or a squared error
-    metric: float  # what the target's kind is judged by; larger is better
-    scores: Mapping[str, float] = field(default_factory=dict)  # by their names, that one first
+    metric: float  # main metric of the target's kind; larger is better
+    scores: Mapping[str, float] = field(default_factory=dict)  # by name, the main one first
     interval: Mapping[str, float] = field(default_factory=dict)  # low and high of that one, 95 %
     training: float = 0.0  # running mean of the training loss
-    outputs: int = 0  # different ones among those written out; 0 where one would be right
-    temperature: float = 1.0  # that scores of labels are divided by, so that confidences fit
-    copies: bool = False  # whether unknown words are better copied from the source
-    gap: float = 0.0  # exposure: what the loss is more where the model reads its own outputs
+    outputs: int = 0  # distinct outputs among those decoded; 0 if a single one could be correct
+    temperature: float = 1.0  # calibration of label scores
+    copies: bool = False  # whether to copy unknown words from the source
+    gap: float = 0.0  # exposure gap of the loss, from feeding back outputs
 
     def value(self, monitor: Monitor) -> float:
         """The monitored value; larger is better."""
         return -self.loss if monitor == "loss" else self.metric
 
     def reaches(self, target: float, monitor: Monitor) -> bool:
-        """Whether it is as good as the target; 0 is none."""
+        """Whether it reaches the target; 0 is no target."""
         return target > 0 and self.value(monitor) >= (-target if monitor == "loss" else target)
 
 
 @dataclass(frozen=True)
 class Origin:
-    """What a run began from: another run at a step, or files of weights, told in words."""
+    """The origin of a run: another run at a step, or files of weights, in words."""
 
-    run: str = ""  # empty where it was not a run
+    run: str = ""  # empty if not a run
     step: int = 0
     words: str = ""
-    validated: bool = False  # whether it is a model already, which held-out rows may prefer
+    validated: bool = False  # whether it is a validated model, which validation may prefer
 
     def __str__(self) -> str:
         return f"{self.run}, step {self.step}" if self.run else self.words
@@ -69,7 +72,7 @@ class Origin:
 
     @classmethod
     def from_plain(cls, value: str | Mapping[str, Any]) -> "Origin":
-        """The inverse of `asdict`; runs of 0.1.0 have the words alone."""
+        """The inverse of `asdict`; runs of 0.1.0 have only a description."""
         if not isinstance(value, str):
             return cls(**value)
         run, _, step = value.rpartition(", step ")
@@ -78,42 +81,42 @@ class Origin:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run has come."""
+    """The progress of a run."""
 
     step: int = 0
-    seconds: float = 0.0  # of training and validating, resumptions included
-    validating: float = 0.0  # seconds of that which validations took
-    skipped: int = 0  # updates left out because their gradient was not finite
+    seconds: float = 0.0  # training and validation, including earlier sessions
+    validating: float = 0.0  # of these, spent on validation
+    skipped: int = 0  # updates skipped because of non-finite gradients
     loss: float = 0.0  # running mean of the training loss
-    budget: float = 0.0  # minutes that the schedule was fitted to
-    scheduled: int = 0  # updates that fit into them; 0 before that is measured
-    origin: Origin = Origin()  # what it began from
-    data: str = ""  # fingerprint of the rows learnt from
-    held_out: str = ""  # and of those that results are measured on
-    files: Mapping[str, Any] = field(default_factory=dict)  # what both were read from, by side
+    budget: float = 0.0  # minutes to which the schedule was fitted
+    scheduled: int = 0  # updates that fit the budget; 0 until measured
+    origin: Origin = Origin()  # of the initial weights
+    data: str = ""  # fingerprint of the training rows
+    held_out: str = ""  # fingerprint of the validation rows
+    files: Mapping[str, Any] = field(default_factory=dict)  # identity of the files of both, by side
     validations: tuple[Validation, ...] = ()
     surroundings: Mapping[str, Any] = field(default_factory=dict)
 
     def last_update(self, training: TrainingConfig) -> int:
-        """The number of the update at which the schedule ends."""
+        """The number of the schedule's last update."""
         return self.scheduled or training.updates
 
     def is_out_of_time(self, training: TrainingConfig) -> bool:
-        """Whether the time budget is used up before a schedule could be fitted to it."""
+        """Whether the time budget was exhausted before a schedule could be fitted to it."""
         return 0 < 60 * training.minutes <= self.seconds and not self.scheduled
 
     def best(self, monitor: Monitor) -> Validation | None:
-        """The validation to use; among equals the one with the lower loss."""
+        """The best validation; ties by lower loss."""
         ranked = sorted(self.validations, key=lambda each: (-each.value(monitor), each.loss))
         return ranked[0] if ranked else None
 
     def validations_since_best(self, monitor: Monitor) -> int:
-        """Validations since the best one."""
+        """The number of validations since the best one."""
         best = self.best(monitor)
         return 0 if best is None else len(self.validations) - 1 - self.validations.index(best)
 
     def plateau_count(self, monitor: Monitor, patience: int) -> int:
-        """How often the results have stayed on a plateau for so many validations."""
+        """The number of plateaus of `patience` validations."""
         falls = waited = 0
         best = -math.inf
         for validation in self.validations:
@@ -124,7 +127,7 @@ class Progress:
         return falls
 
     def steps_to_average(self, monitor: Monitor, kind: str, count: int) -> list[int]:
-        """Validated steps, the newest apart, whose weights are averaged with the newest ones."""
+        """Validated steps, except the newest, whose weights are averaged with the newest ones."""
         earlier = list(self.validations)
         if kind == "best":
             earlier.sort(key=lambda each: each.value(monitor))
@@ -137,7 +140,7 @@ class Progress:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> "Progress":
-        """The inverse of `as_dict`; RunError where a name or a type is not what it was."""
+        """The inverse of `as_dict`; RunError if a name or a type does not match."""
         try:
             validations = tuple(Validation(**each) for each in values["validations"])
             origin = Origin.from_plain(values.get("origin", ""))
@@ -158,7 +161,7 @@ _TEMPLATE = Validation(0, 0.0, 0.0)
 
 
 def _types_match(values: Any, like: Any) -> bool:
-    """Whether each field has the type it has in `like`; a whole number will do for a fraction."""
+    """Whether each field has the type it has in `like`; integers pass for floats."""
     pairs = ((getattr(values, f.name), getattr(like, f.name)) for f in dataclasses.fields(like))
     return all(
         isinstance(value, int | float if isinstance(model, float) else type(model))
@@ -168,20 +171,20 @@ def _types_match(values: Any, like: Any) -> bool:
 
 @dataclass(frozen=True)
 class Plan:
-    """What is about to be trained."""
+    """A summary of the training about to begin."""
 
     run: str
     config: Config
     rows: int
     held_out_rows: int
     parameters: int
-    start: int  # updates already made
-    notes: tuple[str, ...]  # what a reader should know: rows dropped, steps skipped, ...
+    start: int  # completed updates
+    notes: tuple[str, ...]  # notes for the user: rows dropped, steps skipped, ...
 
 
 @dataclass(frozen=True)
 class ValidationSample:
-    """A held-out example and what the model makes of it."""
+    """A validation example with the model's output."""
 
     source: str
     reference: str
@@ -189,18 +192,18 @@ class ValidationSample:
 
 
 class TrainingObserver(Protocol):
-    """Called between updates, never during one."""
+    """Callbacks of training, called between updates only."""
 
     def on_message(self, sentence: str) -> None:
-        """Something is about to take a while, or went another way than usual."""
+        """A phase begins that may take long, or something unusual happened."""
         ...
 
     def on_progress(self, phase: str, share: float) -> None:
-        """So much of what was announced is done; 0 where that is not known."""
+        """Progress of the announced phase: 0 if unknown, 1 at its end."""
         ...
 
     def on_warning(self, sentence: str) -> None:
-        """Something is wrong with the model, and what to try."""
+        """The model has a problem; the sentence names a remedy."""
         ...
 
     def on_start(self, plan: Plan) -> None:
@@ -208,26 +211,26 @@ class TrainingObserver(Protocol):
         ...
 
     def on_schedule(self, updates: int, minutes: float) -> None:
-        """So many updates were found to fit into the budget of time."""
+        """The time budget was measured to fit this many updates."""
         ...
 
     def on_update(self, update: "Update") -> None:
-        """One more update is made."""
+        """An update is complete."""
         ...
 
     def on_validation(
         self, validation: Validation, samples: list[ValidationSample], *, best: bool
     ) -> None:
-        """The held-out data was looked at and the step is saved."""
+        """A validation is complete and its step saved."""
         ...
 
     def on_end(self, sentence: str) -> None:
-        """Training is over, and why."""
+        """Training has ended, for the given reason."""
         ...
 
 
 class SilentObserver:
-    """Watches and says nothing."""
+    """An observer that does nothing."""
 
     def on_message(self, sentence: str) -> None: ...
 
@@ -248,18 +251,28 @@ class SilentObserver:
     def on_end(self, sentence: str) -> None: ...
 
 
-NO_UNITS = {"none": "nothing"}  # columns that are made of nothing
-SMOOTH = 0.95  # of what was shown before, in the running figures
+@contextmanager
+def phase(watch: TrainingObserver, name: str) -> Iterator[Callable[[float], None]]:
+    """Announce a phase that may take long; yield a function that reports its progress."""
+    watch.on_message(name)
+    tell = partial(watch.on_progress, name)
+    tell(0.0)
+    yield tell
+    tell(1.0)
+
+
+NO_UNITS = {"none": "nothing"}  # units of columns without items
+SMOOTH = 0.95  # decay of displayed moving averages
 
 
 class RunningFigures:
-    """The loss and the speed of the newest updates, smoothed."""
+    """Moving averages of the loss and the speed for display."""
 
     def __init__(self) -> None:
         self.loss = self.speed = math.nan
 
     def add(self, update: "Update") -> None:
-        """Take one more update into account."""
+        """Add an update."""
         self.loss = _blend(self.loss, update.loss)
         self.speed = _blend(self.speed, update.tokens / update.seconds)
 
@@ -268,7 +281,7 @@ class RunningFigures:
 
 
 def plan_summary(plan: Plan) -> str:
-    """What is about to be trained, in a line."""
+    """A one-line summary of the training about to begin."""
     config = plan.config
     return (
         f"{plan.rows:,} rows to learn from, {plan.held_out_rows:,} held out · "
@@ -283,7 +296,7 @@ def _blend(before: float, now: float) -> float:
 
 
 def _kinds(config: Config) -> str:
-    """The kinds of encoder and decoder, in one word where they are the same."""
+    """The kinds of encoder and decoder, named once if equal."""
     kinds = config.model.encoder.kind, config.model.decoder.kind
     return "-to-".join(dict.fromkeys(kind for kind in kinds if kind != "none"))
 
@@ -294,6 +307,6 @@ def _units(config: Config) -> str:
 
 
 def _unit(column: ColumnConfig) -> str:
-    """What a column is made of, in a word."""
+    """The name of a column's unit."""
     unit: str = getattr(column, "unit", column.kind.rstrip("s"))
     return NO_UNITS.get(column.kind, f"{unit}s")

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from seqloom.config import (
@@ -15,31 +15,34 @@ from seqloom.config import (
     outline,
     plan,
 )
-from seqloom.data import Data, Survey, is_stream, is_tagged, survey
+from seqloom.data import Data, hash_files, is_stream, is_tagged
 from seqloom.errors import ConfigError
 from seqloom.fields import placeholder_items
 from seqloom.model import build_on_meta
 from seqloom.remedies import Remedy, Setting
-from seqloom.runs.ctc_checks import check_ctc_config
 from seqloom.runs.loggers import check_loggers
-from seqloom.runs.loss_checks import check_agreement, check_teaching
+from seqloom.runs.loss_checks import check_agreement, check_ctc_config, check_teaching
 from seqloom.runs.pretrained import PretrainedRun, embedding_overrides, freeze_pretrained
 from seqloom.runs.processes.device import check_gpu
-from seqloom.runs.progress import TrainingObserver
+from seqloom.runs.progress import TrainingObserver, phase
+from seqloom.surveys import Survey, survey
 from seqloom.training import check_forcing, check_precision, freeze
 
-__all__ = ["ConfigCheck", "RunDraft", "TrainingRequest", "check_network", "draft_rows"]
+__all__ = ["SURVEY", "ConfigCheck", "RunDraft", "TrainingRequest", "check_network", "draft_rows"]
 
 
 @dataclass(frozen=True)
 class TrainingRequest:
-    """The arguments of a training run: data, held-out data, a preset and the user's options."""
+    """The arguments of a training run: training and validation data, a preset and the user's
+    options.
+    """
 
     data: Data
     valid: Data | None = None
     preset: str = "auto"
     options: Mapping[str, Any] = field(default_factory=dict)
-    base: PretrainedRun | None = None  # the run that a new one begins from
+    base: PretrainedRun | None = None  # the base run for fine-tuning
+    cache: Path | None = None  # keeps interrupted preparations for continuation
 
     def __post_init__(self) -> None:
         """Default the target of files of tagged words to tags."""
@@ -59,8 +62,9 @@ class TrainingRequest:
         return replace(self, options=base.options(self.options), base=base)
 
     def outline(self) -> Config:
-        """The configuration as far as the options decide it before data is read; ConfigError for
-        impossible options."""
+        """The configuration as far as options determine it without data; ConfigError for invalid
+        options.
+        """
         check_names(self.options, place="options")
         config = outline(self._options(), preset=self.preset, stream=is_stream(self.data))
         if config.training.extend_vocabulary and self.base is None:
@@ -72,13 +76,24 @@ class TrainingRequest:
         return config
 
     def plan(self, facts: Facts) -> Config:
-        """The whole configuration for such data; pretrained vectors decide their own size."""
+        """The complete configuration for this data; pretrained vectors set their own size."""
         return plan(self._options(), facts, preset=self.preset)
 
-    def survey(self, tell: Callable[[float], None] = lambda share: None) -> Survey:
-        """Check the options, then survey the data; `tell` hears how much of it was read."""
+    def survey(self, watch: TrainingObserver) -> Survey:
+        """Check the options, then survey the data; an interrupted survey continues."""
         config = self.outline()
-        return survey(self.data, config.data, seed=config.seed, tell=tell)
+        keep = None if self.cache is None else self.cache / SURVEY
+        with phase(watch, "reading the data") as tell:
+            hashed = 0.0 if keep is None else HASHED
+            if keep is not None:
+                hash_files(self.data, lambda done: tell(hashed * done))
+            return survey(
+                self.data,
+                config.data,
+                seed=config.seed,
+                tell=lambda done: tell(hashed + (1 - hashed) * done),
+                keep=keep,
+            )
 
     def _options(self) -> Mapping[str, Any]:
         model = self.options.get("model", {})
@@ -86,6 +101,9 @@ class TrainingRequest:
             return self.options
         return merge(embedding_overrides(self.options), self.options)
 
+
+SURVEY = "survey"  # file name in the cache
+HASHED = 0.05  # approximate share of the reading time spent on hashing the files
 
 ConfigCheck = Callable[[Config], None]
 """Raises ConfigError where a run cannot be trained as configured."""
@@ -95,7 +113,7 @@ Content = TypeVar("Content")
 
 @dataclass(frozen=True)
 class RunDraft(Generic[Content]):
-    """A planned run before anything of it is written: its configuration and its data."""
+    """A planned run before anything is written: its configuration and its data."""
 
     config: Config
     content: Content
@@ -104,17 +122,15 @@ class RunDraft(Generic[Content]):
 def draft_rows(
     request: TrainingRequest, watch: TrainingObserver, *, check: ConfigCheck
 ) -> RunDraft[Survey]:
-    """Survey the rows and plan the run; `check` raises ConfigError where it cannot be trained."""
-    phase = "reading the data"
-    watch.on_message(phase)
-    found = request.survey(partial(watch.on_progress, phase))
+    """Survey the rows and plan the run; `check` raises ConfigError if it cannot be trained."""
+    found = request.survey(watch)
     config = request.plan(found.facts)
     check(config)
     return RunDraft(config, found)
 
 
 def check_network(config: Config) -> None:
-    """ConfigError where the configured network cannot be built or trained."""
+    """Raise ConfigError if the network cannot be built or trained."""
     model, training = config.model, config.training
     check_teaching(config)
     check_agreement(config)
@@ -131,7 +147,7 @@ def check_network(config: Config) -> None:
 
 
 def _check_surroundings(training: TrainingConfig) -> None:
-    """ConfigError where this machine lacks what training asks of it."""
+    """Raise ConfigError if this machine lacks a required device or package."""
     check_precision(training)
     check_loggers(training)
     if training.device == "cuda":

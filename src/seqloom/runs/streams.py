@@ -1,4 +1,4 @@
-"""A stream of text as one worker of a run reads it, and what it carries from update to update."""
+"""A stream of text as read by one worker, with the state carried between updates."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from seqloom.config import Config
+from seqloom.config import Config, TrainingConfig
 from seqloom.data import Chunk, Corpus, StreamBatches
 from seqloom.fields import EMPTY
 from seqloom.model import Network, SequenceModel
@@ -28,16 +28,21 @@ from seqloom.training.streams import (
     without_source,
 )
 
-__all__ = ["STEPS", "Stream", "chunks"]
+__all__ = ["Stream", "chunk_steps", "chunks"]
 
-STEPS = 128  # of a chunk where gradients may go back to its beginning
+STEPS = 128  # steps per chunk if gradients may reach its beginning
+
+
+def chunk_steps(training: TrainingConfig) -> int:
+    """The most steps of a chunk that a stream is read in."""
+    return training.truncate or STEPS
 
 
 class Stream:
-    """The chunks of each update, and where every lane stands after the last one.
+    """The chunks of each update, and every lane's state after the last one.
 
-    Each worker reads lanes of its own; after an update all know where all lanes stand, so that the
-    first can save it, and any number of workers can go on.
+    Each worker reads its own lanes; after an update the states of all lanes are shared, so that the
+    first worker can save them, and training can resume with any number of workers.
     """
 
     def __init__(
@@ -52,11 +57,11 @@ class Stream:
         self._device = device
         self._network = _require_sequence_model(network)
         training = config.training
-        self._steps = training.truncate or STEPS
+        self._steps = chunk_steps(training)
         lanes = training.batch_rows or max(1, training.batch_tokens // self._steps)
         steps = self._steps * training.accumulate
         self.lanes = StreamBatches(len(corpus.targets), lanes=lanes, steps=steps, seed=config.seed)
-        self._carried: StreamState | None = None  # None where all lanes begin
+        self._carried: StreamState | None = None  # None at the beginning of all lanes
         self._newest: StreamState | None = None  # of this worker's lanes
 
     def portion(self, step: int, ranks: Ranks) -> Portion:
@@ -79,7 +84,7 @@ class Stream:
         return Portion(examples, tokens, lambda: self._places(chunk), backward)
 
     def synchronize(self, ranks: Ranks) -> None:
-        """Let all workers know where all lanes stand after an update."""
+        """Share the states of all lanes among workers after an update."""
         nothing = start_stream(self._network, self.lanes.count)
         newest = [] if self._newest is None else stream_tensors(self._newest)
         own = self._own_rows(ranks).to(self._device)
@@ -92,12 +97,12 @@ class Stream:
         self._carried, self._newest = stream_from_tensors(found, nothing), None
 
     def tensors(self) -> dict[str, Tensor]:
-        """Where all lanes stand."""
+        """The states of all lanes."""
         found = [] if self._carried is None else stream_tensors(self._carried)
         return {f"lanes/{number}": tensor for number, tensor in enumerate(found)}
 
     def restore(self, tensors: Mapping[str, Tensor]) -> str:
-        """Take back what `tensors` gave; a sentence where the lanes are others now."""
+        """Restore the result of `tensors`; return a note if the lanes have changed."""
         nothing = start_stream(self._network, self.lanes.count)
         like = stream_tensors(nothing)
         found = [tensors.get(f"lanes/{number}") for number in range(len(like))]
@@ -116,7 +121,7 @@ class Stream:
 
 
 def chunks(corpus: Corpus, *, lanes: int, steps: int) -> Iterator[Int[Tensor, "B T"]]:
-    """A whole text once, in lanes side by side."""
+    """Read a whole text once, in parallel lanes."""
     read = StreamBatches(len(corpus.targets), lanes=lanes, steps=steps)
     for number in range(read.per_epoch):
         yield chunk_tokens(corpus, read.chunk(number), np.arange(read.count))

@@ -1,10 +1,10 @@
-"""What every way of cutting text offers, and the two simplest: bytes and characters (S1.3)."""
+"""The protocol of tokenizers, and the simplest ones: bytes, symbols and characters (S1.3)."""
 
 import re
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from heapq import heappush, heappushpop
@@ -49,126 +49,130 @@ BYTE_CONTENTS = (
 """What the first ids of bytes and subwords stand for: the special symbols, then every byte."""
 
 _SPECIALS = len(SPECIAL_SYMBOLS)
-_LARGEST_COUNT = 4_000_000  # distinct symbols held while counting
+_LARGEST_COUNT = 4_000_000  # distinct symbols kept while counting
 _LONGEST_SYMBOL = 4_096
 _SYMBOL = re.compile(r"\n|[^ \n]+")
 
 
 class Tokenizer(Protocol):
-    """Normalised text to ids and back; ids below four are special and never come from text."""
+    """Maps normalized text to ids and back; ids below four are special and never come from text."""
 
     @property
     def size(self) -> int:
-        """Number of ids, the special ones included."""
+        """Number of ids, including special symbols."""
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
-        """Make a vocabulary in one pass over the texts, in memory that does not grow with them."""
+        """Learn a vocabulary in one pass over the texts, in bounded memory."""
 
     @classmethod
     def restore(cls, config: TextConfig, saved: FieldState) -> Self:
-        """The tokenizer that `saved` came from; RunError where it cannot have come from one."""
+        """Restore a saved tokenizer; RunError if the state is invalid."""
 
     def state(self) -> FieldState:
-        """All that `restore` needs."""
+        """The state for `restore`."""
 
     def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
-        """The same ids for all that it knows, and further ones for what else the texts hold."""
+        """Extend the vocabulary by new symbols of the texts; existing ids stay."""
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
-        """The ids of each text."""
+        """Encode texts."""
 
     def encode_flat(self, texts: Sequence[str]) -> FlatIds:
-        """The same one after the other, which is faster for thousands of texts."""
+        """Encode texts to one flat array, faster for thousands of texts."""
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
-        """Where each of the ids of a text stands in it; whoever has the ids gives them."""
+        """The offsets of each id of a text; a caller that has the ids passes them."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids among which only `<unk>` may be special."""
+        """Decode ids, of which only `<unk>` may be special."""
 
     def decoded_offsets(self, ids: Sequence[int]) -> list[Offsets]:
-        """Where each of the ids stands in their text."""
+        """The offsets of each id in the decoded text."""
 
     def show(self, token: int) -> str:
-        """One token that is not special, as a reader would like to see it."""
+        """The display text of a token that is not special."""
 
 
 @dataclass(frozen=True)
 class ByteTokenizer:
-    """The 256 bytes of UTF-8, each one token."""
+    """One token per byte of UTF-8."""
 
     size: int = len(BYTE_CONTENTS)
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
-        """There is nothing to learn; the texts are not read."""
+        """Return the tokenizer without reading the texts: there is nothing to learn."""
         return cls()
 
     @classmethod
     def restore(cls, config: TextConfig, saved: FieldState) -> Self:
-        """Nothing is saved beyond the unit's name."""
+        """Return the tokenizer: its state is empty."""
         return cls()
 
     def state(self) -> FieldState:
-        """Nothing beyond the unit's name."""
+        """An empty state."""
         return FieldState({})
 
     def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
-        """It knows every byte already."""
+        """Return this tokenizer: it has every byte."""
         return self
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
-        """Each byte moved up past the special ids."""
+        """Encode texts as their bytes, offset by the special ids."""
         return [
             np.frombuffer(text.encode(), dtype=np.uint8).astype(np.int32) + np.int32(_SPECIALS)
             for text in texts
         ]
 
     def encode_flat(self, texts: Sequence[str]) -> FlatIds:
-        """The bytes of all texts at once."""
+        """Encode all texts at once."""
         parts = [text.encode() for text in texts]
         lengths = np.fromiter(map(len, parts), np.int64, len(parts))
         return FlatIds(np.frombuffer(b"".join(parts), np.uint8) + np.int32(_SPECIALS), lengths)
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
-        """For each byte the character that it is part of."""
+        """The offsets of each byte's character."""
         return [
             (place, place + 1) for place, char in enumerate(text) for _ in range(len(char.encode()))
         ]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text; bytes that are not UTF-8 become U+FFFD."""
+        """Decode ids; bytes that are not UTF-8 become U+FFFD."""
         content = b"".join([BYTE_CONTENTS[token] for token in ids])
         return content.decode(errors="replace")
 
     def decoded_offsets(self, ids: Sequence[int]) -> list[Offsets]:
-        """A character belongs to the first of its bytes."""
+        """The offsets of each byte in the decoded text; a character belongs to its first byte."""
         return prefix_offsets(ids, self.decode)
 
     def show(self, token: int) -> str:
-        """The letter of a printable ASCII byte, otherwise its number."""
+        """The letter of a printable ASCII byte, else its number."""
         byte = token - _SPECIALS
         return chr(byte) if 0x20 < byte < 0x7F else f"<0x{byte:02X}>"
 
 
 class SymbolIds(dict[str, int]):
-    """The id of each symbol, `<unk>` for others; or, in any case, the id of the first symbol that
-    differs in capitals alone."""
+    """Looks up ids of symbols, with `<unk>` for others; optionally ignoring case, by the first
+    symbol that matches.
+    """
 
     def __init__(self, symbols: Sequence[str], *, any_case: bool = False) -> None:
         super().__init__({symbol: id_ for id_, symbol in enumerate(symbols, start=_SPECIALS)})
         reverse = reversed(self.items()) if any_case else ()
         self._folded = {symbol.casefold(): id_ for symbol, id_ in reverse}
 
-    def find(self, symbol: str) -> int:
-        """The id of a symbol that may be unknown."""
-        found = self.get(symbol)
-        return self._folded.get(symbol.casefold(), UNK) if found is None else found
+    def __missing__(self, symbol: str) -> int:
+        return self._folded.get(symbol.casefold(), UNK)
+
+    @property
+    def find(self) -> Callable[[str], int]:
+        """A function that returns the id of a symbol, known or not."""
+        return self.__getitem__
 
 
 class SymbolTokenizer:
-    """What stands between spaces is one token; what is outside the vocabulary is `<unk>`."""
+    """One token per symbol between spaces; `<unk>` outside the vocabulary."""
 
     def __init__(self, symbols: Sequence[str], *, any_case: bool = False) -> None:
         self._symbols = [*SPECIAL_SYMBOLS, *symbols]
@@ -176,18 +180,18 @@ class SymbolTokenizer:
 
     @property
     def size(self) -> int:
-        """The vocabulary and the special symbols."""
+        """Size of the vocabulary, including special symbols."""
         return len(self._symbols)
 
     @classmethod
     def learn(cls, config: TextConfig, texts: Iterable[str], *, seed: int) -> Self:
-        """The most frequent symbols, within the limits of the configuration."""
+        """Learn the most frequent symbols, within the limits of the configuration."""
         symbols = most_frequent(cls._count_symbols(texts), config)
         return cls(symbols, any_case=config.any_case)
 
     @classmethod
     def restore(cls, config: TextConfig, saved: FieldState) -> Self:
-        """The saved vocabulary."""
+        """Restore a saved vocabulary."""
         symbols = parse_symbols(config, saved)
         if not all(cls._split(symbol) == [symbol] for symbol in symbols):
             raise RunError(
@@ -196,44 +200,41 @@ class SymbolTokenizer:
         return cls(symbols, any_case=config.any_case)
 
     def state(self) -> FieldState:
-        """The vocabulary in the order of its ids."""
+        """The vocabulary in order of ids."""
         return FieldState({"symbols": self._symbols[_SPECIALS:]})
 
     def extend(self, config: TextConfig, texts: Iterable[str]) -> Self:
-        """New symbols after the old ones, the commonest first."""
+        """Extend the vocabulary by new symbols, the most frequent first."""
         new = new_symbols(self._count_symbols(texts), config, self._ids)
         return type(self)([*self._symbols[_SPECIALS:], *new], any_case=config.any_case)
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
-        """The id of each symbol."""
+        """Encode texts as ids of their symbols."""
         find = self._ids.find
-        return [
-            np.array([find(symbol) for symbol in self._split(text)], dtype=np.int32)
-            for text in texts
-        ]
+        return [np.array(list(map(find, self._split(text))), dtype=np.int32) for text in texts]
 
     def encode_flat(self, texts: Sequence[str]) -> FlatIds:
-        """The ids of all symbols in a row."""
+        """Encode texts to one flat array."""
         symbols = [self._split(text) for text in texts]
         lengths = np.fromiter(map(len, symbols), np.int64, len(symbols))
         ids = map(self._ids.find, chain.from_iterable(symbols))
         return FlatIds(np.fromiter(ids, np.int32, int(lengths.sum())), lengths)
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
-        """The symbols without the spaces between them."""
+        """The offsets of the symbols, without the spaces between them."""
         return [match.span() for match in _SYMBOL.finditer(text)]
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The symbols, a space between them."""
+        """Join symbols by spaces."""
         return " ".join([self._symbols[token] for token in ids])
 
     def decoded_offsets(self, ids: Sequence[int]) -> list[Offsets]:
-        """The symbols without the spaces between them."""
+        """The offsets of the symbols, without the spaces between them."""
         with_space = consecutive(len(self._symbols[token]) + 1 for token in ids)
         return [(start, end - 1) for start, end in with_space]
 
     def show(self, token: int) -> str:
-        """The symbol, made visible."""
+        """The symbol in printable form."""
         return visible(self._symbols[token])
 
     @staticmethod
@@ -251,10 +252,10 @@ class SymbolTokenizer:
 
 
 class CharacterTokenizer(SymbolTokenizer):
-    """One code point is one token; those outside the vocabulary are `<unk>`."""
+    """One token per code point; `<unk>` outside the vocabulary."""
 
     def encode_flat(self, texts: Sequence[str]) -> FlatIds:
-        """The characters of all texts at once, by a table of all code points."""
+        """Encode all texts at once, by a table of code points."""
         codes = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), "<u4")
         ids = self._code_points[codes]
         missing = np.unique(codes[ids < 0])
@@ -265,19 +266,19 @@ class CharacterTokenizer(SymbolTokenizer):
 
     @cached_property
     def _code_points(self) -> Ids:
-        """The id of each code point, -1 where it was not yet looked up."""
+        """The id of each code point; -1 if it was not looked up yet."""
         return np.full(sys.maxunicode + 1, -1, np.int32)
 
     def offsets(self, text: str, ids: Ids | None = None) -> list[Offsets]:
-        """One after the other."""
+        """Consecutive offsets, one per character."""
         return consecutive([1] * len(text))
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The characters in a row."""
+        """Join characters."""
         return "".join([self._symbols[token] for token in ids])
 
     def decoded_offsets(self, ids: Sequence[int]) -> list[Offsets]:
-        """One after the other."""
+        """Consecutive offsets, one per character."""
         return consecutive(len(self._symbols[token]) for token in ids)
 
     @staticmethod
@@ -286,14 +287,16 @@ class CharacterTokenizer(SymbolTokenizer):
 
 
 def split_symbols(text: str) -> list[str]:
-    """What stands between spaces; a line end is a symbol, other white space is part of one."""
+    """Split a text at spaces; a line end is a symbol, other white space is part of one."""
     return _SYMBOL.findall(text)
 
 
 def most_frequent(
     counts: Counter[str], config: TextConfig, *, always: Sequence[str] = ()
 ) -> list[str]:
-    """`always`, then the commonest symbols; ties by code point, whatever the texts' order."""
+    """`always`, then the most frequent symbols; ties by code point, independent of the texts'
+    order.
+    """
     room = config.size - _SPECIALS - len(always)
     if room < 1:
         least = _SPECIALS + len(always) + 1
@@ -310,13 +313,13 @@ def most_frequent(
 
 
 def new_symbols(counts: Counter[str], config: TextConfig, known: Container[str]) -> list[str]:
-    """Symbols that come often enough and are not known, the commonest first."""
+    """Unknown symbols that are frequent enough, the most frequent first."""
     new = [s for s, count in counts.items() if count >= config.min_count and s not in known]
     return sorted(new, key=lambda symbol: (-counts[symbol], symbol))
 
 
 def prune_counts(counts: Counter[Countable], *, limit: int = _LARGEST_COUNT) -> Counter[Countable]:
-    """`counts`, without its rarest members when there are too many to hold."""
+    """Drop the rarest counts if there are more than `limit`."""
     floor = 1
     while len(counts) > limit:
         counts = Counter({symbol: count for symbol, count in counts.items() if count > floor})
@@ -325,7 +328,7 @@ def prune_counts(counts: Counter[Countable], *, limit: int = _LARGEST_COUNT) -> 
 
 
 def parse_symbols(config: TextConfig, saved: FieldState) -> list[str]:
-    """The symbols of a saved vocabulary, or RunError where no vocabulary has such symbols."""
+    """Parse the symbols of a saved vocabulary; RunError if they are invalid."""
     symbols = saved.facts.get("symbols")
     if not isinstance(symbols, list) or not all(isinstance(symbol, str) for symbol in symbols):
         raise RunError(
@@ -345,8 +348,8 @@ def parse_symbols(config: TextConfig, saved: FieldState) -> list[str]:
 
 
 def visible(symbol: str) -> str:
-    """A symbol for tables and pictures: spaces as U+2423, what cannot be printed as its escape."""
-    if symbol.isprintable() and " " not in symbol:  # no other space can be printed
+    """A symbol in printable form: spaces as U+2423, other unprintable characters escaped."""
+    if symbol.isprintable() and " " not in symbol:  # no other space is printable
         return symbol
     return "".join(_visible(char) for char in symbol)
 
@@ -357,22 +360,22 @@ def _visible(char: str) -> str:
     return char if char.isprintable() else char.encode("unicode_escape").decode()
 
 
-CANDIDATES = 20  # texts of which one is the longest in tokens
+CANDIDATES = 20  # the longest texts, of which one has the most tokens
 
 
 class LearntTexts(NamedTuple):
-    """What a source remembers of the texts that it was learnt from."""
+    """Facts about the training texts of a source."""
 
-    folds_capitals: bool = False  # there were none, so that those of inputs become small letters
-    longest: int = 0  # tokens of the longest; 0 where that is not known
+    folds_capitals: bool = False  # training had no capitals, so inputs are lowercased
+    longest: int = 0  # tokens of the longest text; 0 if unknown
 
     def facts(self) -> dict[str, Any]:
-        """What is saved: whatever is not as usual."""
+        """The facts to save: those that differ from the defaults."""
         return {name: value for name, value in self._asdict().items() if value}
 
     @classmethod
     def from_facts(cls, facts: Mapping[str, Any]) -> "LearntTexts":
-        """What was saved."""
+        """Restore saved facts."""
         longest = facts.get("longest")
         return cls(facts.get("folds_capitals") is True, longest if type(longest) is int else 0)
 
@@ -381,14 +384,14 @@ NOTHING_LEARNT = LearntTexts()
 
 
 class TextObserver:
-    """Looks at texts while something else reads them: their case, and which are longest."""
+    """Observes the case and the longest of texts while another consumer iterates over them."""
 
     def __init__(self) -> None:
         self._small = self._capital = False
         self._longest: list[tuple[int, str]] = []
 
     def watch(self, texts: Iterable[str]) -> Iterator[str]:
-        """The texts as they are."""
+        """Yield the texts unchanged."""
         for text in texts:
             if not self._capital:
                 lower = text.lower()
@@ -402,11 +405,12 @@ class TextObserver:
 
     @property
     def is_lowercase(self) -> bool:
-        """Whether there were small letters and no capitals."""
+        """Whether there were lower-case letters and no capitals."""
         return self._small and not self._capital
 
     @property
     def longest(self) -> list[str]:
-        """Those with the most characters, among which is the one with the most tokens as a
-        rule."""
+        """The texts with the most characters, among which is usually the one with the most
+        tokens.
+        """
         return [text for _, text in self._longest]

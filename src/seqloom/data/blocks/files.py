@@ -1,4 +1,4 @@
-"""The files of a corpus while they are written: items, spans, lines and weights, row after row."""
+"""The files of a corpus while they are written: items, spans, lines and weights by row."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -23,19 +23,22 @@ FILES = {
 
 
 class CorpusWriter:
-    """Appends blocks of rows to the files in a folder, whose sizes say where it is."""
+    """Appends blocks of rows to the files of a folder."""
 
     def __init__(
         self, folder: Path, columns: Columns, *, state: Mapping[str, Any] | None = None
     ) -> None:
-        """Go on after what `state` was told of, where a build was broken off."""
+        """Continue from `state` if a build was interrupted."""
         self._items = dict.fromkeys(SIDES, 0)
-        self._rows, self._counts = 0, False
-        self._files: list[Any] = []  # the first row of each file, and its name
+        self._rows = 0
+        self._files: list[Any] = []  # first row and name of each file
+        self._corpora: list[int] = []  # number of rows in each corpus
+        self._counts: list[bool] = []  # whether one of them counts
         self._columns = columns
         if state is not None:
             self._items, self._files = dict(state["items"]), list(state["files"])
-            self._rows, self._counts = state["rows"], state["counts"]
+            self._rows, self._counts = state["rows"], list(state["counts"])
+            self._corpora = list(state["corpora"])
         with ExitStack() as stack:
             self._streams: dict[str, BinaryIO] = {
                 name: stack.enter_context((folder / name).open("wb" if state is None else "r+b"))
@@ -49,8 +52,15 @@ class CorpusWriter:
             stream.truncate(size)
             stream.seek(size)
 
-    def add(self, block: EncodedBlock) -> None:
-        """Append rows."""
+    def add(self, block: EncodedBlock, *, corpus: int = 0) -> None:
+        """Append rows of a corpus."""
+        further = corpus + 1 - len(self._corpora)
+        self._corpora, self._counts = (
+            self._corpora + [0] * further,
+            self._counts + [False] * further,
+        )
+        self._corpora[corpus] += len(block.lines)
+        self._counts[corpus] |= bool(block.weights.any())
         if block.file and (not self._files or self._files[-1][1] != block.file):
             self._files.append([self._rows, block.file])
         self._add_side("source", block.source)
@@ -58,7 +68,6 @@ class CorpusWriter:
         block.lines.tofile(self._streams["lines"])
         block.weights.tofile(self._streams["weights"])
         self._rows += len(block.lines)
-        self._counts = self._counts or bool(block.weights.any())
 
     def _add_side(self, side: str, rows: FlatRows) -> None:
         rows.values.tofile(self._streams[f"{side}.values"])
@@ -67,49 +76,48 @@ class CorpusWriter:
         self._items[side] = int(ends[-1]) if len(ends) else self._items[side]
 
     def sync(self) -> dict[str, Any]:
-        """Make sure that all of it is on disk, and say how much that is."""
+        """Sync the files to disk, and return their sizes."""
         for stream in self._streams.values():
             _sync(stream)
         plain = {"items": self._items, "rows": self._rows, "counts": self._counts}
-        return {**plain, "files": self._files}
+        return {**plain, "files": self._files, "corpora": self._corpora}
 
     @property
     def _file(self) -> str:
         return self._files[0][1] if self._files else ""
 
-    def balance(self, corpora: Mapping[str, int], shares: Sequence[float]) -> None:
-        """Scale the weights of rows so that those of each corpus have its share of all; `corpora`
-        has the number of the corpus of each file."""
-        stream = self._streams["weights"]
-        stream.flush()
-        weights = np.fromfile(stream.name, np.float64)
-        starts = [start for start, _ in self._files]
-        owners = np.repeat(
-            [corpora[name] for _, name in self._files], np.diff([*starts, len(weights)])
-        )
-        sums = np.bincount(owners, weights, len(shares))
-        factors = np.divide(shares, sums, out=np.zeros(len(shares)), where=sums > 0) * sums.sum()
-        stream.seek(0)
-        (weights * factors[owners]).tofile(stream)
-
     def close(self) -> None:
         """Close the files."""
         self._stack.close()
 
-    def contents(self) -> dict[str, Any]:
-        """Close the files and say what each holds; DataError where no row is left or counts."""
+    def contents(self, shares: Sequence[float] = ()) -> dict[str, Any]:
+        """Close the files; describe the content of each, and the mixing shares of the corpora.
+        DataError if there is no row, or none with weight.
+        """
         self.sync()
         self.close()
         if not self._rows:
             cure = "raise data.max_source and data.max_target"
             place = self._file or "the data"
             raise DataError("no row is left that is short enough", place=place, remedy=cure)
-        if not self._counts:
-            cure = "give one at least that counts"
-            raise DataError("every row has the weight 0", place=self._file, remedy=cure)
         files = {name: (self._kind(name).name, self._entries(name)) for name in self._streams}
         widths = list(map(self._width, SIDES))
-        return {"file": self._file, "parts": self._files[1:], "files": files, "widths": widths}
+        contents = {"file": self._file, "parts": self._files[1:], "files": files, "widths": widths}
+        if shares:
+            corpora = [*self._corpora, *[0] * (len(shares) - len(self._corpora))]
+            contents["mixture"] = [*zip(corpora, shares, strict=True)]
+        self._check_any_counts(shares or [1.0] * len(self._corpora))
+        return contents
+
+    def _check_any_counts(self, shares: Sequence[float]) -> None:
+        """DataError where there is no row that is learnt from."""
+        found = [*zip(self._corpora, self._counts, shares, strict=False)]
+        if not any(rows and share for rows, _, share in found):
+            cure = "raise the share of one that has rows"
+            raise DataError("every row has the share 0", place=self._file, remedy=cure)
+        if not any(counts and share for _, counts, share in found):
+            cure = "give one at least that counts"
+            raise DataError("every row has the weight 0", place=self._file, remedy=cure)
 
     def _field(self, side: str) -> Any:
         return self._columns.source if side == "source" else self._columns.target
@@ -127,7 +135,7 @@ class CorpusWriter:
         return np.dtype("float64" if name == "weights" else "int64")
 
     def _entries(self, name: str) -> int:
-        """How many entries a file has."""
+        """The number of entries in a file."""
         side, _, part = name.partition(".")
         if part == "values":
             return self._items[side] * max(1, self._width(side))
@@ -145,9 +153,9 @@ def write_tables(
     directory: Path,
     file: str,
 ) -> dict[str, Any]:
-    """Write the files of a corpus whose rows are stretches of two tables, and say what each holds.
+    """Write a corpus whose rows are spans of two tables, and describe its files.
 
-    Stretches may overlap.
+    Spans may overlap.
     """
     arrays: dict[str, NDArray[Any]] = {"lines": lines, "weights": np.ones(len(lines))}
     for side, table, span in zip(SIDES, tables, spans, strict=True):

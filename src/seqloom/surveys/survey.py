@@ -1,7 +1,7 @@
-"""One pass over a data set before anything is learnt from it: sizes, lengths, duplicates, a sample.
+"""One pass over a data set before training: sizes, lengths, duplicates, a sample.
 
-Memory is bounded: a row leaves at most 24 bytes behind (three hashes), beyond `MOST_HASHES` rows
-only a share of them does, and at most `SAMPLE` rows are kept whole.
+Memory is bounded: a row takes at most 24 bytes (three hashes), beyond `MOST_HASHES` rows only a
+share of them are hashed, and at most `SAMPLE` rows are kept whole.
 
 `hold_out` chooses the held-out rows where no held-out data is given. Rows with the same source go
 to the same side, so that nothing held out was seen in training; where sources repeat by nature, as
@@ -14,13 +14,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from pathlib import Path
 from typing import NamedTuple, Self
 
 import numpy as np
 
 from seqloom.config import ColumnStatistics, DataConfig, Facts
 from seqloom.data.blocks.rows import BlockSource, RowBlock
-from seqloom.data.blocks.sample import RowSample, SampledRow
 from seqloom.data.blocks.splits import Split, TailSplit, split_key
 from seqloom.data.memory_rows import Data
 from seqloom.data.table import is_stream
@@ -28,7 +28,6 @@ from seqloom.data.table_windows import shared_windows
 from seqloom.fields import split_turns, split_words
 from seqloom.hashing import (
     Hashes,
-    HashTally,
     below_limit,
     choose_hashes,
     count_repeats,
@@ -37,6 +36,8 @@ from seqloom.hashing import (
 from seqloom.parallel import BlockResults
 from seqloom.randomness import key
 from seqloom.readers.report import Report
+from seqloom.surveys.findings import BlockFindings, SurveyTally, open_findings
+from seqloom.surveys.sample import SampleCandidates
 
 __all__ = [
     "Distribution",
@@ -48,14 +49,14 @@ __all__ = [
 ]
 
 SAMPLE = 100_000
-COMPARED = 10_000  # rows of the sample at most, whose two texts are compared
-RARE = (2, 3, 5, 10)  # times, below which a word may be rare
-COPIED, COPIED_ROWS = 0.8, 0.01  # shares of rare words that are copies, and of rows that have one
+COMPARED = 10_000  # sampled rows whose texts are compared
+RARE = (2, 3, 5, 10)  # thresholds below which a word may be rare
+COPIED, COPIED_ROWS = 0.8, 0.01  # shares of rare words that are copied, and of rows with one
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """How a length is spread over the rows."""
+    """The distribution of lengths."""
 
     mean: float
     minimum: int
@@ -66,7 +67,7 @@ class Distribution:
 
     @classmethod
     def of(cls, counts: Mapping[int, int]) -> Self:
-        """From how often each length occurs; a quantile is a length that occurs."""
+        """Compute from the count of each length; quantiles are lengths that occur."""
         lengths = np.array(sorted(counts))
         upto = np.cumsum([counts[length] for length in lengths.tolist()])
         rows = int(upto[-1])
@@ -82,7 +83,7 @@ class Distribution:
 
 
 class Overlap(NamedTuple):
-    """Rows of one data set that another holds as well."""
+    """The number of rows of one data set that another contains."""
 
     rows: int
     sources: int
@@ -90,7 +91,7 @@ class Overlap(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass found; characters are of all rows, words of the sampled ones."""
+    """The findings of a pass; characters are of all rows, words of sampled ones."""
 
     facts: Facts
     report: Report
@@ -98,22 +99,22 @@ class Survey:
     characters: tuple[Distribution, Distribution]
     words: tuple[Distribution, Distribution]
     row_hashes: Hashes
-    source_hashes: Hashes  # of what rows are split by
+    source_hashes: Hashes  # of split keys
     input_hashes: Hashes  # of whole sources, over all their columns
-    halvings: int = 0  # of the rows that hashes are kept of, where there are very many
+    halvings: int = 0  # how often the share of hashed rows was halved
 
     @property
     def duplicate_rows(self) -> int:
-        """Rows that repeat an earlier one, source and target alike."""
+        """Rows that repeat an earlier row."""
         return count_repeats(self.row_hashes, self.halvings)
 
     @property
     def duplicate_sources(self) -> int:
-        """Rows whose source an earlier row has too."""
+        """Rows that repeat an earlier row's source."""
         return count_repeats(self.input_hashes, self.halvings)
 
     def lines(self) -> list[str]:
-        """The findings in words."""
+        """The findings as lines of text."""
         sides = zip(("source", "target"), self.characters, self.words, strict=True)
         return [
             *self.report.lines(),
@@ -127,30 +128,20 @@ class Survey:
         ]
 
 
-class _BlockFindings(NamedTuple):
-    """What a block of rows adds to a survey."""
-
-    report: Report
-    lengths: tuple[Counter[int], Counter[int]]
-    hashes: tuple[Hashes, ...]  # of rows, of what they are split by, of sources if they differ
-    share: float
-
-
 class _SurveyJob:
-    """Looks at blocks of rows, and gathers a sample of them."""
+    """Computes the findings of blocks, with candidates for the sample."""
 
     def __init__(self, source: BlockSource, config: DataConfig, *, seed: int) -> None:
         self._source = source
         self._config = config
-        self._sample = RowSample(SAMPLE, seed=seed)
+        self._candidates = SampleCandidates(SAMPLE, seed=seed)
         self._joined = config.turns or config.columns
         self._by_source = _is_split_by_source(config)
 
-    def process(self, block: RowBlock) -> _BlockFindings:
-        """Lengths and hashes of the rows of a block."""
+    def process(self, block: RowBlock) -> BlockFindings:
+        """Lengths, hashes and sample candidates of a block."""
         report, config = Report(), self._config
         rows = self._source.parse(block, report)
-        self._sample.add(rows)
         texts = (_source_text(source, config) for source in rows.sources)
         lengths = Counter(map(len, texts if self._joined else rows.sources))
         sources, targets = rows.sources, rows.targets
@@ -162,46 +153,51 @@ class _SurveyJob:
             keys = hash_texts(split_key(source, target, config) for source, target in pairs)
             hashes = row_hashes, keys, inputs
         both = lengths, Counter(map(len, targets))
-        return _BlockFindings(report, both, hashes, block.share)
+        sample = self._candidates.choose(rows)
+        return BlockFindings(report, both, hashes, sample, block.part, block.share)
 
-    def finish(self) -> list[SampledRow]:
-        """The sample."""
-        return self._sample.rows
+    def finish(self) -> None:
+        """Return nothing."""
 
 
 Tell = Callable[[float], None]
 """Hears how much of the data was read, as a share of all; 0 where that is not known."""
 
 
-def survey(data: Data, config: DataConfig, *, seed: int, tell: Tell = lambda share: None) -> Survey:
-    """Read the data once, as training will, on all cores, and describe it."""
-    report, sample = Report(), RowSample(SAMPLE, seed=seed)
-    lengths: tuple[Counter[int], Counter[int]] = (Counter(), Counter())
-    hashes = HashTally(2 if _is_split_by_source(config) else 3)
+def survey(
+    data: Data,
+    config: DataConfig,
+    *,
+    seed: int,
+    tell: Tell = lambda share: None,
+    keep: Path | None = None,
+) -> Survey:
+    """Read the data once on all cores, with the options of training, and describe it. With `keep`,
+    findings are stored in a file, so that an interrupted survey continues.
+    """
     source = BlockSource(data, config)
-    results = BlockResults(_SurveyJob(source, config, seed=seed), source.blocks())
-    for found in results:
-        report.add(found.report)
-        for total, counts in zip(lengths, found.lengths, strict=True):
-            total.update(counts)
-        hashes.add(*found.hashes)
-        tell(found.share)
-    for gathered in results.gathered:
-        sample.merge(gathered)
-    source.check_any(report)
-    return _describe(data, config, report, sample.pairs(), (lengths, hashes))
+    tally = SurveyTally(2 if _is_split_by_source(config) else 3, SAMPLE)
+    with open_findings(keep, data, config, seed=seed) as log:
+        for found in log.replay():
+            tally.add(found)
+        job = _SurveyJob(source, config, seed=seed)
+        for found in BlockResults(job, source.blocks(log.done) if not log.is_whole else ()):
+            log.append(found, tally.hashes)
+            tally.add(found)
+            tell(found.share)
+        log.finish()
+    source.check_any(tally.report)
+    return _describe(data, config, tally)
 
 
 def _describe(
     data: Data,
     config: DataConfig,
-    report: Report,
-    rows: list[tuple[str, str]],
-    counted: tuple[tuple[Counter[int], Counter[int]], HashTally],
+    tally: SurveyTally,
 ) -> Survey:
-    """What follows from what was counted, and from a sample of the rows."""
-    lengths, hashes = counted
-    ordered = hashes.sorted()
+    """Complete a survey from its counts and the sample."""
+    report, lengths, hashes = tally.report, tally.lengths, tally.hashes
+    rows, ordered = tally.sample.pairs(), hashes.sorted()
     characters = Distribution.of(lengths[0]), Distribution.of(lengths[1])
     sources = [_source_text(source, config) for source, _ in rows]
     targets = [target for _, target in rows]
@@ -236,7 +232,9 @@ def _describe(
 
 
 def overlap(data: Survey, other: Survey) -> Overlap:
-    """How many rows of `other` (held-out data, say) `data` has too: whole, or by their source."""
+    """Count the rows of `other` (validation data, for example) that `data` contains: whole, or by
+    source.
+    """
     halvings = max(data.halvings, other.halvings)
 
     def count(mine: Hashes, theirs: Hashes) -> int:
@@ -249,20 +247,21 @@ def overlap(data: Survey, other: Survey) -> Overlap:
 
 
 def _is_split_by_source(config: DataConfig) -> bool:
-    """Whether what tells rows apart is the whole of their source."""
+    """Whether rows are split by their whole source."""
     return bool(config.source) and config.split == "source" and not config.turns
 
 
 def _source_text(source: str, config: DataConfig) -> str:
-    """The text of a source, without what holds its turns together."""
+    """The text of a source, without the markup of its turns."""
     return " ".join(split_turns(source)) if config.turns or config.columns else source
 
 
 def _each_column(
     rows: Sequence[tuple[str, str]], config: DataConfig, whole: ColumnStatistics
 ) -> tuple[ColumnStatistics, ...]:
-    """The statistics of each source column, and how much of it is in the target too; `whole` are
-    those of all columns together."""
+    """The statistics of each source column, and its overlap with the target; `whole` are those of
+    all columns together.
+    """
     some = rows[:: -(-len(rows) // COMPARED)]
     if not config.columns:
         return (replace(whole, target_overlap=_mean_overlap(some)),)
@@ -286,14 +285,15 @@ def _mean_overlap(pairs: Sequence[tuple[str, str]]) -> float:
 
 
 def _spelt_share(columns: Iterable[ColumnStatistics]) -> float:
-    """How much of a source comes back in the target by its letters rather than its symbols."""
+    """The share of a source that recurs in the target, by characters rather than by symbols."""
     spelt = [each.target_overlap for each in columns if not each.is_symbol_sequence]
     return max(spelt, default=0.0)
 
 
 def _copying_threshold(rows: Sequence[tuple[str, str]]) -> int:
-    """The least count below which nearly all target words stand in their source too, in enough
-    rows to learn from; 0 where there is none."""
+    """The smallest count below which nearly all target words are copies from their source, in
+    enough rows to learn from; 0 if there is none.
+    """
     counts = Counter(word for _, target in rows for word in target.split())
     rare: list[
         tuple[int, int, bool]
@@ -313,7 +313,7 @@ def _copying_threshold(rows: Sequence[tuple[str, str]]) -> int:
 
 
 def _pair_overlap(text: str, target: str) -> float:
-    """The share of the pairs of characters in a text that its target has too."""
+    """The share of a text's character bigrams that its target contains."""
     pairs = {first + second for first, second in pairwise(text.casefold())}
     folded = target.casefold()
     return sum(pair in folded for pair in pairs) / len(pairs) if pairs else 0.0
@@ -344,11 +344,11 @@ def _column_statistics(
 def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | TailSplit:
     """Hold out about `valid_share` of the rows and at most `valid_rows`.
 
-    Of a stream and of windows over time these are the last rows, whatever they say. Of other data
-    at least one row is held out where there are two different sources; none is with a share of 0. A
-    source that many rows repeat stays in training, unless all are like that. Where even the rarest
-    source has more than a quarter of the rows, and more than one, rows that are wholly alike are
-    held out in its place; where those are as many, none are.
+    For a stream and for windows over time, these are the last rows. For other data, at least one
+    row is held out if there are two distinct sources, none with a share of 0. A source of many rows
+    stays in training unless all sources have many. If even the rarest source has more than a
+    quarter of the rows, and more than one, identical rows are held out instead; if those are as
+    frequent, none are.
     """
     if config.lines == "stream" or config.window:
         rows = survey.facts.rows
