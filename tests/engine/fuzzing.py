@@ -27,9 +27,9 @@ from seqloom.engine.library import instruction_set, instruction_sets
 from seqloom.engine.loop import SearchLoop
 from seqloom.engine.matrices import Precision
 from seqloom.engine.packed import PackedStack
-from seqloom.engine.shortlist import Shortlist
+from seqloom.engine.shortlists.shortlist import Shortlist
+from seqloom.engine.shortlists.word_lists import WordLists
 from seqloom.engine.stored_form import StoredStack, check_sides, restore_stack, store_stack
-from seqloom.engine.word_lists import WordLists
 from seqloom.errors import ConfigError, DivergedError, LimitError, RunError
 from seqloom.fields import END, Symbols
 from seqloom.model import SequenceModel, build_sequence_model

@@ -1,5 +1,6 @@
 """From networks to compiled models: what is compiled, what is not and why, and how it is built."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +8,16 @@ from pathlib import Path
 import pytest
 import torch
 
-from seqloom.engine.builder import BuildError, build, find_compiler, stale, wheel_tag
+from seqloom.engine import builder, library
+from seqloom.engine.builder import (
+    LIBRARY,
+    BuildError,
+    build,
+    find_compiler,
+    source_hash,
+    stale,
+    wheel_tag,
+)
 from seqloom.engine.core_model import CompiledModel
 from seqloom.engine.encoder import CompiledEncoder
 from seqloom.engine.from_network import (
@@ -70,6 +80,43 @@ def test_a_library_that_is_missing_or_broken_is_said(tmp_path: Path) -> None:
     assert loaded(SEQLOOM_ENGINE_LIBRARY=str(broken)).startswith(
         "False the compiled engine cannot be loaded"
     )
+
+
+@pytest.mark.skipif(find_compiler() is None, reason="needs a C compiler")
+def test_a_core_of_other_sources_is_not_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its functions have the same names, but a structure has one more value."""
+    here, other = source_hash(), tmp_path / "core"
+    shutil.copytree(builder.SOURCES, other)
+    header = other / "seqloom.h"
+    text = header.read_text(encoding="utf-8")
+    changed = text.replace("typedef struct {", "typedef struct {\n    int32_t more;", 1)
+    assert changed != text
+    header.write_text(changed, encoding="utf-8")
+    monkeypatch.setattr(builder, "SOURCES", other)
+    monkeypatch.setattr(builder, "OPTIONS", ("-O0", *builder.OPTIONS[:1], *builder.OPTIONS[2:]))
+    made = build(tmp_path / "core.so")
+    assert source_hash() != here
+    assert not stale(made)
+    said = loaded(SEQLOOM_ENGINE_LIBRARY=str(made))
+    assert said == f"False {library.STALE}"
+    assert "python -m seqloom.engine.builder" in said
+    monkeypatch.undo()
+    assert stale(made)
+    assert not stale(LIBRARY)
+
+
+def test_every_source_counts_in_the_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its content as well as its name."""
+    monkeypatch.setattr(builder, "SOURCES", tmp_path)
+    assert source_hash() == ""
+    found = set()
+    for name, text in (("a.c", "1"), ("a.c", "2"), ("b.h", "2")):
+        (tmp_path / name).write_text(text, encoding="utf-8")
+        found.add(source_hash())
+    (tmp_path / "a.c").rename(tmp_path / "c.c")
+    assert len({*found, source_hash()}) == 4
 
 
 def test_an_instruction_set_can_be_wished_for() -> None:

@@ -11,8 +11,8 @@ from torch import Tensor
 from seqloom.engine.library import instruction_set, instruction_sets
 from seqloom.engine.loop import SearchLoop
 from seqloom.engine.matrices import Precision
-from seqloom.engine.shortlist import Pair, Shortlist, translation_probabilities
-from seqloom.engine.word_lists import SharedWords, WordLists
+from seqloom.engine.shortlists.shortlist import Pair, Shortlist, translation_probabilities
+from seqloom.engine.shortlists.word_lists import SharedWords, WordLists
 from seqloom.fields import END
 from seqloom.model import Decoder, Features, Memory
 from seqloom.search import Beam, Greedy, Limits, PatientBeam, Search, run_to_end
@@ -53,7 +53,7 @@ def by_hand(pairs: list[Pair], rounds: int) -> dict[tuple[int, int], float]:
 @pytest.mark.parametrize("links", [40, 4_000_000])
 def test_model_1_is_that_of_its_equations(links: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """However many links are held at once."""
-    monkeypatch.setattr("seqloom.engine.shortlist.LINKS", links)
+    monkeypatch.setattr("seqloom.engine.shortlists.shortlist.LINKS", links)
     pairs = drawn_pairs(30, seed=1)
     found = translation_probabilities(pairs, sources=6, targets=12, rounds=3)
     expected = by_hand(pairs, 3)

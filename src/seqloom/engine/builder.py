@@ -6,6 +6,7 @@ The build hook of the project loads this file by its path, before anything is in
 """
 
 import argparse
+import hashlib
 import os
 import platform
 import shutil
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["LIBRARY", "BuildError", "build", "find_compiler", "stale"]
+__all__ = ["LIBRARY", "BuildError", "build", "find_compiler", "source_hash", "stale"]
 
 HERE = Path(__file__).parent
 SOURCES = HERE / "core"
@@ -58,12 +59,20 @@ def find_compiler() -> list[str] | None:
     return None
 
 
+def source_hash() -> str:
+    """The hash of the core's sources, which its library is compiled with and tells by
+    `sl_source_hash`; empty where the sources are not installed."""
+    found = hashlib.sha256()
+    paths = sorted(SOURCES.glob("*.[ch]"))
+    for path in paths:
+        content = path.read_bytes()
+        found.update(f"{path.name} {len(content)} ".encode() + content)
+    return found.hexdigest() if paths else ""
+
+
 def stale(output: Path = LIBRARY) -> bool:
-    """Whether the library is missing or older than one of its sources."""
-    if not output.is_file():
-        return True
-    made = output.stat().st_mtime
-    return any(path.stat().st_mtime > made for path in SOURCES.iterdir())
+    """Whether the library is missing or was compiled from other sources than these."""
+    return not output.is_file() or source_hash().encode() not in output.read_bytes()
 
 
 def build(output: Path = LIBRARY, *, sanitize: bool = False, machine: str = "") -> Path:
@@ -75,7 +84,8 @@ def build(output: Path = LIBRARY, *, sanitize: bool = False, machine: str = "") 
     compiler = find_compiler()
     if compiler is None:
         raise BuildError("no C compiler was found: install gcc or clang, or name one with CC")
-    options = (*OPTIONS, *(SANITIZE if sanitize else ()))
+    named = f'-DSL_SOURCE_HASH="{source_hash()}"'
+    options = (*OPTIONS, named, *(SANITIZE if sanitize else ()))
     with tempfile.TemporaryDirectory() as folder:
         sets = _sets_of(machine or platform.machine())
         objects, missing = _instruction_sets(compiler, options, Path(folder), sets)

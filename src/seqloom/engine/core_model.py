@@ -1,4 +1,6 @@
-"""A model in the core: whole searches, the attention of their outputs, and what it runs."""
+"""Compiled models: whole searches in the core, the attention of their outputs, and the choice of
+core.
+"""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -14,8 +16,8 @@ from seqloom.engine.encoder import CompiledEncoder
 from seqloom.engine.library import core
 from seqloom.engine.loop import SearchBounds, SearchLoop, SearchPlan
 from seqloom.engine.matrices import Precision
-from seqloom.engine.shortlist import Shortlist
-from seqloom.engine.word_lists import WordLists
+from seqloom.engine.shortlists.shortlist import Shortlist
+from seqloom.engine.shortlists.word_lists import WordLists
 from seqloom.search.hypothesis import Hypothesis
 
 if TYPE_CHECKING:
@@ -32,17 +34,17 @@ __all__ = [
 
 NETWORK = "the network itself"
 
-ATTENDED = 32  # sentences whose outputs are read once more together
+ATTENDED = 32  # sentences per batch when outputs are read again
 
 
 @dataclass(frozen=True)
 class CompiledModel:
-    """Both sides of a model in the core, each usable by itself, and whole searches."""
+    """Both sides of a model in the core, usable separately or for whole searches."""
 
     encoder: CompiledEncoder
     decoder: CompiledDecoder
     threads: int = 1
-    shortlist: Shortlist | None = None  # the symbols that whole searches choose from
+    shortlist: Shortlist | None = None  # restricts whole searches to its symbols
 
     def search(
         self,
@@ -66,8 +68,9 @@ class CompiledModel:
         words: WordLists | None = None,
         threads: int | None = None,
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The same with the number of each source, as they are done: who makes something of them
-        need not wait for the last."""
+        """Yield the outputs of each source with its index as they are completed, so that a caller
+        can process them before the last is done.
+        """
         if words is None and self.shortlist is not None and self.encoder.stack.vocabulary:
             words = self.shortlist.for_rows(rows)
         stacks = self.encoder.stack, self.decoder.stack
@@ -77,8 +80,9 @@ class CompiledModel:
     def attend(
         self, rows: Sequence[np.ndarray], found: Sequence[list[Hypothesis]], start: int
     ) -> list[list[Hypothesis]]:
-        """The same outputs with their attention, for which they are read once more after the token
-        `start`."""
+        """The same outputs with attention, computed by reading them again after the token
+        `start`.
+        """
         if not self.decoder.stack.attends:
             return list(found)
         attended: list[list[Hypothesis]] = []
@@ -97,7 +101,9 @@ class CompiledModel:
     def _attention(
         self, rows: Sequence[np.ndarray], found: Sequence[list[Hypothesis]], start: int
     ) -> Float[np.ndarray, "B K T S"]:
-        """Of each step of each output; of sentences with fewer outputs, the last are repeated."""
+        """The attention of each step of each output; sentences with fewer outputs repeat their
+        last.
+        """
         count = max(map(len, found))
         outputs = [each for mine in found for each in (*mine, *mine[-1:] * (count - len(mine)))]
         inputs = np.zeros((len(outputs), max(len(each.token_scores) for each in outputs)), np.int64)
@@ -118,18 +124,17 @@ class CompiledModel:
 
 @dataclass(frozen=True)
 class Engine:
-    """What encodes and decodes in place of a network's own parts."""
+    """An encoder and a decoder that replace a network's own."""
 
     encoder: "Encoder"
     decoder: "Decoder[Any]"
-    compiled: CompiledModel | None = None  # where the core has both parts: whole searches too
+    compiled: CompiledModel | None = None  # for whole searches, if both parts are compiled
     name: str = NETWORK
     reason: str = ""  # why the compiled core does not run all of it
 
     @property
     def whole(self) -> CompiledModel | None:
-        """The model, if the core can carry out searches as a whole: not where a front end reads
-        the source."""
+        """The compiled model, if it can run whole searches: not with a front end on the source."""
         front = None if self.compiled is None else self.compiled.encoder.stack.front
         return self.compiled if front is None else None
 
@@ -138,18 +143,19 @@ class Engine:
 
 
 def core_engine(model: CompiledModel, precision: Precision) -> Engine:
-    """An engine of a model that is in the core as a whole."""
+    """The engine of a model that is completely in the core."""
     name = core_name(precision) + (", shortlist" if model.shortlist is not None else "")
     return Engine(model.encoder, model.decoder, model, name)
 
 
 def core_name(precision: str) -> str:
-    """The compiled core, with its instruction set and precision."""
+    """The name of the compiled core, with its instruction set and precision."""
     return f"compiled core, {core().sl_chosen().decode()}, {precision}"
 
 
 @lru_cache
 def warn_once(reason: str) -> None:
-    """Say on standard error, once for each reason, why something else than the best is used: torch
-    for the compiled core, or a step for a better one that is damaged."""
+    """Warn on standard error, once per reason, about a fallback: torch instead of the compiled
+    core, or an earlier step instead of a damaged one.
+    """
     print(f"seqloom: {reason}", file=sys.stderr)

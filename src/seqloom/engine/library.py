@@ -1,4 +1,6 @@
-"""The compiled core through ctypes: where it is, what its structures are, and why there is none."""
+"""The compiled core through ctypes: its location, its structures, and the reason if it is
+missing.
+"""
 
 import ctypes
 import os
@@ -11,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from seqloom.engine.builder import LIBRARY
+from seqloom.engine.builder import LIBRARY, source_hash
 
 __all__ = [
     "BlockStructure",
@@ -39,12 +41,16 @@ __all__ = [
     "missing_reason",
 ]
 
-PLACE = "SEQLOOM_ENGINE_LIBRARY"  # a library in place of the one that was installed
-WISHED = "SEQLOOM_INSTRUCTIONS"  # the instruction set to use in place of the best
+PLACE = "SEQLOOM_ENGINE_LIBRARY"  # environment variable for another library than the installed one
+WISHED = "SEQLOOM_INSTRUCTIONS"  # environment variable for another instruction set than the best
+STALE = (
+    "the compiled engine was built from other sources than those of this version, so Seqloom runs "
+    "on torch: build it again with python -m seqloom.engine.builder"
+)
 
 
 class Structure(ctypes.Structure):
-    """A structure that keeps alive what its pointers lead to."""
+    """A structure that keeps the targets of its pointers alive."""
 
     kept: Any = None
 
@@ -307,6 +313,7 @@ class FoundStructure(Structure):
 Matrix = POINTER(MatrixStructure)
 Stack = POINTER(StackStructure)
 FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
+    "sl_source_hash": (c_char_p, []),
     "sl_choose": (c_int, [c_char_p]),
     "sl_chosen": (c_char_p, []),
     "sl_supported": (c_char_p, []),
@@ -359,7 +366,7 @@ FUNCTIONS: dict[str, tuple[Any, list[Any]]] = {
 
 @lru_cache(maxsize=1)
 def _load_library() -> tuple[ctypes.CDLL | None, str]:
-    """The library, or None and the reason, in a sentence."""
+    """Load the library; None and the reason in a sentence if that fails."""
     place = Path(os.environ.get(PLACE) or LIBRARY)
     if not place.is_file():
         return None, (
@@ -368,11 +375,17 @@ def _load_library() -> tuple[ctypes.CDLL | None, str]:
         )
     try:
         library = ctypes.CDLL(str(place))
+    except OSError as error:
+        return None, f"the compiled engine cannot be loaded, so Seqloom runs on torch: {error}"
+    try:
         for name, (result, arguments) in FUNCTIONS.items():
             function = getattr(library, name)
             function.restype, function.argtypes = result, arguments
-    except (OSError, AttributeError) as error:
-        return None, f"the compiled engine cannot be loaded, so Seqloom runs on torch: {error}"
+    except AttributeError:
+        return None, STALE
+    installed = source_hash()  # empty if a package omits the sources
+    if installed and library.sl_source_hash().decode() != installed:
+        return None, STALE
     wished = os.environ.get(WISHED)
     if wished and library.sl_choose(wished.encode()):
         known = library.sl_supported().decode().replace(" ", ", ")
@@ -384,12 +397,12 @@ def _load_library() -> tuple[ctypes.CDLL | None, str]:
 
 
 def core_or_none() -> ctypes.CDLL | None:
-    """The compiled core, if there is one that this processor can run."""
+    """The compiled core, if it is available for this processor."""
     return _load_library()[0]
 
 
 def core() -> ctypes.CDLL:
-    """The compiled core; RuntimeError where there is none."""
+    """The compiled core; RuntimeError if it is missing."""
     library, reason = _load_library()
     if library is None:
         raise RuntimeError(reason)
@@ -397,19 +410,19 @@ def core() -> ctypes.CDLL:
 
 
 def missing_reason() -> str:
-    """Why there is no compiled core, in a sentence, or nothing."""
+    """Why the compiled core is missing, in a sentence; empty if it is available."""
     return _load_library()[1]
 
 
 def instruction_sets() -> list[str]:
-    """The instruction sets of this processor that the core has kernels for, the best first."""
+    """The instruction sets of this processor that the core supports, the best first."""
     names: str = core().sl_supported().decode()
     return names.split()
 
 
 @contextmanager
 def instruction_set(name: str) -> Iterator[None]:
-    """Use the kernels of another instruction set for a while; for tests and measurements."""
+    """Use another instruction set within the block, for tests and measurements."""
     before: bytes = core().sl_chosen()
     if core().sl_choose(name.encode()):
         raise ValueError(f"this processor has no instruction set named {name!r}")
@@ -420,7 +433,7 @@ def instruction_set(name: str) -> Iterator[None]:
 
 
 def address(array: np.ndarray | None) -> int | None:
-    """Where an array's values lie; it must be in C's order."""
+    """The address of an array, which must be C-contiguous."""
     if array is None:
         return None
     if not array.flags.c_contiguous:

@@ -1,4 +1,4 @@
-"""Whole searches inside the core: what it is told of them; sources in, outputs out."""
+"""Whole searches inside the core, from sources to outputs."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,7 +21,7 @@ from seqloom.engine.library import (
 )
 from seqloom.engine.matrices import Precision
 from seqloom.engine.packed import PackedStack
-from seqloom.engine.word_lists import WordLists, check_tokens
+from seqloom.engine.shortlists.word_lists import WordLists, check_tokens
 from seqloom.engine.workspace import check
 from seqloom.errors import DivergedError
 from seqloom.fields import END, START
@@ -40,19 +40,19 @@ __all__ = [
     "configured_plan",
 ]
 
-# Rows that a thread reads at once. More rows make a product of floats faster; products of bytes are
-# at full speed with few, and keys and values of few sentences stay in the cache.
+# Rows per call and thread. More rows make a product of floats faster; products of bytes are at full
+# speed with few, and keys and values of few sentences stay in the cache.
 TOGETHER: dict[Precision, int] = {"float32": 120, "bfloat16": 120, "int8": 24}
-NOT_A_NUMBER = 2  # what the core says of probabilities
-MANY = 64  # rows for which outputs are worth taking while others are searched for
-PAUSE = 0.0005  # seconds until outputs are looked for again
+NOT_A_NUMBER = 2  # the core's status for NaN probabilities
+MANY = 64  # rows from which on outputs are collected while the search continues
+PAUSE = 0.0005  # seconds between polls for outputs
 
 
 GREEDY, BEAM, PATIENT = range(3)
 
 
 class LengthRanking(NamedTuple):
-    """How the core compares outputs: by their log-probability and length."""
+    """The core's ranking of outputs, by log-probability and length."""
 
     power: float = 0.0
     gnmt: float = 0.0
@@ -60,7 +60,7 @@ class LengthRanking(NamedTuple):
 
     @classmethod
     def from_config(cls, options: SearchConfig) -> "LengthRanking | None":
-        """The ranking that a run's options name; None where the core has no such ranking."""
+        """The ranking in a run's options; None if the core does not support it."""
         if options.ranking != AUTO or options.coverage:
             return None
         return cls(options.length_power, options.length_gnmt, options.length_reward)
@@ -68,7 +68,7 @@ class LengthRanking(NamedTuple):
 
 @dataclass(frozen=True)
 class SearchPlan:
-    """A search as the core carries it out."""
+    """The parameters of a search in the core."""
 
     kind: int
     width: int = 1
@@ -79,7 +79,7 @@ class SearchPlan:
 
 
 class SearchBounds(Protocol):
-    """How long outputs may be, and the tokens that none of them has."""
+    """Length limits of outputs, and forbidden tokens."""
 
     @property
     def longest(self) -> Any: ...  # (B,), with `<end>`
@@ -99,7 +99,7 @@ class SearchBounds(Protocol):
 
 @dataclass(frozen=True)
 class Bounds:
-    """The same as arrays."""
+    """The bounds as arrays."""
 
     longest: Int[np.ndarray, "B"]
     shortest: Int[np.ndarray, "B"] | None = None
@@ -111,7 +111,7 @@ class Bounds:
 def configured_plan(
     kind: str, given: Mapping[str, Any], options: SearchConfig, n_best: int
 ) -> SearchPlan | None:
-    """How the core carries out the search of a run's options; None where it has no loop for it."""
+    """The core's plan for the search of a run's options; None if the core has no loop for it."""
     ranking, make = LengthRanking.from_config(options), PLANS.get(kind)
     if ranking is None or make is None:
         return None
@@ -139,7 +139,7 @@ PLANS: dict[str, Callable[[Mapping[str, Any], int, LengthRanking], SearchPlan | 
 
 @dataclass(frozen=True)
 class Found:
-    """What the core writes its results to."""
+    """The buffers for the core's results."""
 
     counts: np.ndarray
     tokens: np.ndarray
@@ -181,10 +181,9 @@ class Found:
 
 
 class SearchLoop:
-    """Encodes and searches rows of token ids on so many threads.
+    """Encodes and searches rows of token ids in several threads.
 
-    `together` sentences are searched at once by a thread; others take the places of those that
-    are done.
+    A thread searches `together` sentences at once; new ones replace those that are done.
     """
 
     def __init__(
@@ -213,7 +212,9 @@ class SearchLoop:
         *,
         words: WordLists | None = None,
     ) -> list[list[Hypothesis]]:
-        """The outputs of each row, best first; with `words`, of the symbols listed there alone."""
+        """The outputs of each row, best first; with `words`, restricted to the symbols listed
+        there.
+        """
         found = dict(self.run_each(rows, plan, bounds, words=words))
         return [found[number] for number in range(len(rows))]
 
@@ -225,11 +226,12 @@ class SearchLoop:
         *,
         words: WordLists | None = None,
     ) -> Iterator[tuple[int, list[Hypothesis]]]:
-        """The same with the number of each row, the longest first; of many rows, each as soon as it
-        and those before it are done, while the core searches for the others."""
+        """Yield the outputs of each row with its index, the longest first; of many rows, each as
+        soon as it and its predecessors are done, while the core continues.
+        """
         if not rows:
             return
-        order = np.argsort([-len(row) for row in rows], kind="stable")  # the longest come first
+        order = np.argsort([-len(row) for row in rows], kind="stable")  # the longest first
         steps = int(bounds.longest.max())
         found = Found.room_for(len(rows), plan.n_best, steps)
         forbidden = np.array(sorted(bounds.forbidden), dtype=np.int32)
@@ -260,7 +262,7 @@ class SearchLoop:
 
 
 def _places(search: Callable[[], None], counts: np.ndarray) -> Iterator[int]:
-    """The places of sentences in turn; of many, while the search goes on in a thread."""
+    """Yield the places of sentences in turn; of many, while the search runs in a thread."""
     if len(counts) < MANY:
         search()
         yield from range(len(counts))
@@ -278,7 +280,7 @@ def _places(search: Callable[[], None], counts: np.ndarray) -> Iterator[int]:
 def _task(
     rows: Sequence[np.ndarray], order: np.ndarray, bounds: SearchBounds, encoder: PackedStack
 ) -> TaskStructure:
-    """The rows in this order, as the core takes them."""
+    """The rows in this order, as a structure of the core."""
     lengths = np.array([len(rows[i]) for i in order], dtype=np.int32)
     items = np.concatenate([rows[i] for i in order])
     tokens, inputs = None, encoder.vector_rows(items)

@@ -1,4 +1,4 @@
-"""Which engine runs a finished model: the compiled core, the torch engine or the network."""
+"""Select the engine of a trained model: the compiled core, the torch engine or the network."""
 
 from dataclasses import dataclass
 
@@ -14,7 +14,7 @@ from seqloom.engine.from_network import compile_decoder, compile_encoder, head_a
 from seqloom.engine.library import core_or_none, missing_reason
 from seqloom.engine.matrices import Precision
 from seqloom.engine.scorer import CompiledScorer
-from seqloom.engine.shortlist import Shortlist
+from seqloom.engine.shortlists.shortlist import Shortlist
 from seqloom.model import Encoder, HeadModel, SequenceModel
 from seqloom.torch_engine import fast_decoder, fast_encoder
 
@@ -24,9 +24,9 @@ __all__ = ["HeadEngine", "select_engine", "select_head_engine"]
 def select_engine(
     network: SequenceModel, *, precision: Precision = "float32", shortlist: Shortlist | None = None
 ) -> Engine:
-    """The fastest engine that has a form for each side of a network, with its present weights.
+    """The fastest engine that supports each side of a network, with its current weights.
 
-    Without a compiled form of both sides there is one precision and no shortlist.
+    Unless both sides are compiled, there is one precision and no shortlist.
     """
     if core_or_none() is None:
         warn_once(missing_reason())
@@ -47,19 +47,19 @@ def select_engine(
 
 @dataclass(frozen=True)
 class HeadEngine:
-    """What encodes in place of a network's own encoder, and gives the scores of its head."""
+    """An encoder that replaces a network's own, with the scores of its head."""
 
     encoder: Encoder
     name: str
     reason: str = ""
-    scorer: CompiledScorer | None = None  # where the core has a form for encoder and head
+    scorer: CompiledScorer | None = None  # if the core supports encoder and head
 
     def __str__(self) -> str:
         return f"{self.name} ({self.reason})" if self.reason else self.name
 
 
 def select_head_engine(network: HeadModel, *, precision: Precision = "float32") -> HeadEngine:
-    """The fastest engine that has a form for the encoder of a network with a head, and for both."""
+    """The fastest engine for the encoder of a network with a head, and for both."""
     if core_or_none() is None:
         warn_once(missing_reason())
     encoder = compile_encoder(network.encoder, precision=precision)

@@ -191,10 +191,14 @@ class TextField(PersistentField[TextConfig]):
         """`encode` of each text, faster than one by one."""
         return self._tokenizer.encode_many([self.normalize(text) for text in texts])
 
-    @cached_property
+    @property
     def as_target(self) -> Self:
         """The same vocabulary as a target reads it: capitals are always told apart."""
-        return self._with_learnt(NOTHING_LEARNT) if self.folds_capitals else self
+        return self._telling_capitals if self.folds_capitals else self
+
+    @cached_property
+    def _telling_capitals(self) -> Self:
+        return self._with_learnt(NOTHING_LEARNT)
 
     @property
     def folds_capitals(self) -> bool:

@@ -1,9 +1,8 @@
-"""Batches of inputs: padded, of like length, and decoded together, a step at a time (S7.4).
+"""Batching: padded batches of similar length, and continuous batching of decoding (S7.4).
 
-In a continuous batch inputs come and go one by one. `predict` lets inputs join those that are half
-done; a server those that arrive meanwhile, of which each may be given up or watched while it is
-written. Several batches are worked on at a time: one thread for each core, instead of all cores for
-each.
+In a continuous batch inputs join and leave individually. `predict` refills half-finished batches; a
+server adds requests as they arrive, each of which can be cancelled or streamed. Several batches run
+at a time, with one thread per core instead of all cores for each.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,11 +16,14 @@ import numpy as np
 import torch
 
 from seqloom.config import Config, SearchConfig
+from seqloom.engine.core_model import Engine
 from seqloom.errors import ConfigError
 from seqloom.fields import EMPTY, TextField, Values
 from seqloom.fields.items import batch_dtype
 from seqloom.model import Decoder, Encoder, SequenceModel, Source
 from seqloom.prediction.inputs import EncodedInput
+from seqloom.prediction.listing.decoder import ListedDecoder, ListedState, SymbolList
+from seqloom.prediction.listing.symbols import GroupConstraints, listed_decoder, restore_symbols
 from seqloom.prediction.output import Output
 from seqloom.prediction.request import DecodingRequest, DecodingResult, PendingInput, Tag, batch_key
 from seqloom.search import (
@@ -56,14 +58,14 @@ __all__ = [
 ]
 
 
-BATCH_POSITIONS = 4_096  # of the source, in a batch
-BATCH_SENTENCES = 64  # decoded at once
-MIN_THREAD_INPUTS = 8  # inputs that are not worth a thread of their own
-ROWS = 320  # paths searched at once
+BATCH_POSITIONS = 4_096  # most source positions in a batch
+BATCH_SENTENCES = 64  # inputs decoded at once
+MIN_THREAD_INPUTS = 8  # fewer inputs are not worth a thread of their own
+ROWS = 320  # most paths searched at once
 
 
 def batch_by_length(lengths: list[int], *, most: int) -> Iterator[list[int]]:
-    """Numbers of rows of like length together, longest first, each batch within the limits."""
+    """Group row numbers by similar length, longest first, each batch within the limits."""
     order = sorted(range(len(lengths)), key=lambda number: -lengths[number])
     start = 0
     while start < len(order):
@@ -86,7 +88,7 @@ Result = TypeVar("Result")
 
 
 def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> Iterator[Result]:
-    """What `work` makes of each item, in order; as many at a time as torch may use threads."""
+    """Apply `work` to each item in parallel, in order, with torch's number of threads."""
     cores = torch.get_num_threads()
     if min(cores, len(items)) < 2:
         yield from map(work, items)
@@ -100,7 +102,7 @@ def parallel_map(work: Callable[[Item], Result], items: Sequence[Item]) -> Itera
 
 
 class DecodingModel(Protocol):
-    """A model as far as decoding knows it."""
+    """The interface of a model for decoding."""
 
     @property
     def config(self) -> Config: ...
@@ -112,6 +114,9 @@ class DecodingModel(Protocol):
     def network(self) -> SequenceModel: ...
 
     @property
+    def engine(self) -> Engine | None: ...
+
+    @property
     def encoder(self) -> Encoder: ...
 
     @property
@@ -120,41 +125,55 @@ class DecodingModel(Protocol):
     def build_output(
         self, source: EncodedInput, found: DecodingResult, asked: DecodingRequest
     ) -> Output:
-        """The output for an input, with what was asked for beside it."""
+        """The output for an input, with the requested extras."""
         ...
 
 
-def limits_for(inputs: Sequence[PendingInput[Tag]], options: SearchConfig) -> Limits:
-    """What outputs may be, for inputs that may be decoded together."""
-    groups = groupby(inputs, key=lambda each: each.request.constraints)
-    return reduce(Limits.join, (_group_limits(list(group), options) for _, group in groups))
+def limits_for(
+    inputs: Sequence[PendingInput[Tag]],
+    options: SearchConfig,
+    decoder: ListedDecoder | None = None,
+) -> tuple[Limits, list[SymbolList]]:
+    """The limits of outputs, for inputs that may be decoded together, and the symbol list of each
+    if this decoder writes listed symbols alone."""
+    limits, lists = [], list[SymbolList]()
+    for _, each in groupby(inputs, key=lambda each: each.request.constraints):
+        group = list(each)
+        given = GroupConstraints.of(group, options)
+        if decoder is not None:
+            own = given.list_symbols(decoder, [each.encoded.values for each in group])
+            given, lists = given.rename(own), [*lists, *own]
+        limits.append(_limits(given))
+    return reduce(Limits.join, limits), lists
 
 
-def _group_limits(group: Sequence[PendingInput[Tag]], options: SearchConfig) -> Limits:
-    """Of inputs that have the same constraints."""
-    constraints, lines = group[0].request.constraints, [each.line for each in group]
-    lengths = np.array([len(each.encoded.values) for each in group])
-    bounds = constraints.bounds(lengths, lines, options)
+def _limits(given: GroupConstraints) -> Limits:
+    """The limits of inputs with the same constraints."""
+    constraints, bounds = given.constraints, given.bounds
     rules: list[Rule] = []
     if constraints.forbidden:
         rules.append(ForbiddenPhrases(constraints.forbidden))
     if constraints.no_repeat:
         rules.append(NoRepeat(constraints.no_repeat))
-    required = constraints.required
+    required = None
+    if constraints.required:
+        required = RequiredPhrases.from_alternatives(constraints.required, end=bounds.end)
     return Limits(
         torch.from_numpy(bounds.longest),
+        start=bounds.start,
+        end=bounds.end,
         forbidden=bounds.forbidden,
         shortest=None if bounds.shortest is None else torch.from_numpy(bounds.shortest),
-        lines=torch.tensor(lines),
-        prefix=_prefix(constraints.prefixes_of(lines)),
-        required=RequiredPhrases.from_alternatives(required) if required else None,
+        lines=torch.tensor(given.lines),
+        prefix=_prefix(given.prefixes),
+        required=required,
         rules=tuple(rules),
         n_alternatives=constraints.n_alternatives,
     )
 
 
 def _prefix(phrases: Sequence[Phrase]) -> Prefix | None:
-    """The phrases as a table."""
+    """The prefixes as a padded table."""
     if not any(phrases):
         return None
     lengths = torch.tensor([len(phrase) for phrase in phrases])
@@ -166,18 +185,17 @@ def _prefix(phrases: Sequence[Phrase]) -> Prefix | None:
 
 @dataclass
 class ContinuousBatch(Generic[Tag]):
-    """Inputs on the way to their outputs, for which `sharing` is equal, or a single one."""
+    """A batch being decoded: inputs with equal `batch_key`, or a single one."""
 
     model: DecodingModel
     pending: list[PendingInput[Tag]] = field(default_factory=list)  # in the order of the sentences
     state: Any = None
-    source_positions: dict[Tag, int] = field(
-        default_factory=dict
-    )  # positions that each can look at
+    source_positions: dict[Tag, int] = field(default_factory=dict)  # source positions of each
+    lists: dict[Tag, SymbolList] = field(default_factory=dict)  # where outputs have listed symbols
 
     @property
     def tags(self) -> list[Tag]:
-        """Those of the inputs that are not done."""
+        """The tags of the inputs that are not done."""
         return [each.tag for each in self.pending]
 
     @property
@@ -193,14 +211,15 @@ class ContinuousBatch(Generic[Tag]):
     def add(self, newcomers: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
         """Let these inputs join.
 
-        Where a search cannot do without, their first step is made before, and some may be done.
+        Searches that cannot join before their first step take it here, and some inputs may be done.
         """
         search, outputs = newcomers[0].request.search, dict[Tag, Output]()
         fresh = ContinuousBatch(
-            self.model, list(newcomers), self._begin(newcomers), self.source_positions
+            self.model, list(newcomers), None, self.source_positions, self.lists
         )
+        fresh.state = fresh._begin()
         if not search.joins_before_first_step:
-            fresh.state = search.advance(self.model.decoder, fresh.state)
+            fresh.state = search.advance(fresh._decoder, fresh.state)
             outputs = fresh._take_finished()
         together = self.join(fresh)
         self.pending, self.state = together.pending, together.state
@@ -208,7 +227,7 @@ class ContinuousBatch(Generic[Tag]):
 
     @torch.inference_mode()
     def join(self, other: "ContinuousBatch[Tag]") -> "ContinuousBatch[Tag]":
-        """The inputs of both, which may be decoded together; both are consumed."""
+        """Join two batches that may be decoded together; both are consumed."""
         if self.done or other.done:
             return other if self.done else self
         state = join_frontiers(self.state, other.state)
@@ -217,33 +236,35 @@ class ContinuousBatch(Generic[Tag]):
             [*self.pending, *other.pending],
             state,
             self.source_positions | other.source_positions,
+            self.lists | other.lists,
         )
 
     @torch.inference_mode()
     def advance(self) -> dict[Tag, Output]:
-        """One step of every input, and the outputs of those that are done by it."""
+        """Advance every input by one step; return the outputs of those done."""
         search = self.pending[0].request.search
-        self.state = search.advance(self.model.decoder, self.state)
+        self.state = search.advance(self._decoder, self.state)
         return self._take_finished()
 
     @torch.inference_mode()
     def advance_until(self, least: int) -> dict[Tag, Output]:
-        """Steps until at most so many inputs are left, and the outputs of the others.
+        """Advance until at most so many inputs are left; return the outputs of the others.
 
-        Where a search cannot be joined, none is left.
+        A search that cannot be joined runs to its end.
         """
         if self.done:
             return {}
-        search, state = self.pending[0].request.search, self.state
+        search, state, decoder = self.pending[0].request.search, self.state, self._decoder
         while not state.done and not (search.can_join and len(state.sentences) <= least):
-            state = search.advance(self.model.decoder, state)
+            state = search.advance(decoder, state)
         self.state = state
         return self._take_finished()
 
     def cancel(self, tags: set[Tag]) -> None:
-        """Go on without these inputs."""
+        """Cancel these inputs."""
         for tag in tags:
             self.source_positions.pop(tag, None)
+            self.lists.pop(tag, None)
         if not self._can_join:
             if all(each.tag in tags for each in self.pending):
                 self.pending = []
@@ -254,28 +275,41 @@ class ContinuousBatch(Generic[Tag]):
             self.pending = [each for each in self.pending if each.tag not in tags]
 
     def stable_tokens(self, tag: Tag, known: int) -> list[StableToken]:
-        """The tokens after the first `known` that the output for an input will have for certain."""
+        """The stable tokens of an input's output after the first `known`."""
         places = [place for place, each in enumerate(self.pending) if each.tag == tag]
         if not places or not self._can_join:
             return []
-        return stable_tokens(self.state, places[0], known)
+        found, own = stable_tokens(self.state, places[0], known), self.lists.get(tag)
+        if own is None:
+            return found
+        return [each._replace(token=int(own.symbols[each.token])) for each in found]
 
-    def _begin(self, newcomers: Sequence[PendingInput[Tag]]) -> Any:
-        model, asked = self.model, newcomers[0].request
+    @property
+    def _decoder(self) -> Any:
+        """The model's decoder, or what writes the symbols of its shortlist alone."""
+        listed = listed_decoder(self.model.engine, self.pending[0].request)
+        return self.model.decoder if listed is None else listed
+
+    def _begin(self) -> Any:
+        model, newcomers, asked = self.model, self.pending, self.pending[0].request
         if model.network.training:
             model.network.eval()
         source = pad_batch([each.encoded.values for each in newcomers])
-        limits = limits_for(newcomers, model.config.search)
+        listed = listed_decoder(model.engine, asked)
+        limits, lists = limits_for(newcomers, model.config.search, listed)
         memory = model.encoder.encode(source)
         seen = memory.source_lengths(source)
         self.source_positions |= {
             each.tag: count for each, count in zip(newcomers, seen.tolist(), strict=True)
         }
         state = model.decoder.start(memory, trace=asked.trace)
+        if listed is not None:
+            self.lists |= {each.tag: own for each, own in zip(newcomers, lists, strict=True)}
+            state = ListedState(state, tuple(lists))
         return asked.search.begin(state, replace(limits, sources=seen))
 
     def _take_finished(self) -> dict[Tag, Output]:
-        """The outputs of what is done, which is then no longer here."""
+        """Remove the inputs that are done; return their outputs."""
         state = self.state
         staying = set(state.open_sentences)
         gone = [place for place in range(len(self.pending)) if place not in staying]
@@ -290,7 +324,11 @@ class ContinuousBatch(Generic[Tag]):
         outputs = {
             each.tag: self.model.build_output(
                 each.encoded,
-                DecodingResult(result, tree, self.source_positions.pop(each.tag)),
+                DecodingResult(
+                    restore_symbols(result, self.lists.pop(each.tag, None)),
+                    tree,
+                    self.source_positions.pop(each.tag),
+                ),
                 each.request,
             )
             for each, result, tree in zip(done, found, branches, strict=True)
@@ -304,14 +342,14 @@ class ContinuousBatch(Generic[Tag]):
 
 
 def _trees(search: Search, state: Any, found: list[list[Hypothesis]]) -> list[list[SearchNode]]:
-    """Everything a search looked at, a tree for each sentence; ConfigError where it keeps none."""
+    """The search tree of each sentence; ConfigError if the search keeps none."""
     if not search.can_join:
         raise ConfigError("this search keeps no tree to show", remedy="use a beam")
     return search_trees(state, found)
 
 
 def decode_parallel(model: DecodingModel, inputs: Sequence[PendingInput[Tag]]) -> dict[Tag, Output]:
-    """The outputs for inputs with one request, step by step, on all cores."""
+    """Decode inputs of one request step by step on all cores."""
     ordered = sorted(inputs, key=lambda each: -len(each.encoded.values))
     shares = max(1, min(torch.get_num_threads(), len(ordered) // MIN_THREAD_INPUTS))
     parts = [ordered[share::shares] for share in range(shares)]
@@ -320,10 +358,10 @@ def decode_parallel(model: DecodingModel, inputs: Sequence[PendingInput[Tag]]) -
 
 
 def decode_batches(model: DecodingModel, inputs: list[PendingInput[Tag]]) -> dict[Tag, Output]:
-    """The outputs for inputs given longest first, of which there is one at least.
+    """Decode inputs given longest first, at least one.
 
-    When half of a batch is done it rests, until the halves of two that are equally far make a
-    whole one again: products of few rows are slow, and those of unlike lengths wasteful.
+    When half of a batch is done it waits until two halves at the same step can be joined: products
+    of few rows are slow, and rows of unequal length wasteful.
     """
     outputs, resting = dict[Tag, Output](), list[tuple[int, ContinuousBatch[Tag]]]()
     asked = inputs[0].request
@@ -356,6 +394,6 @@ def warm_up(model: DecodingModel, pending: PendingInput[Tag]) -> None:
 
 @torch.inference_mode()
 def count_positions(encoder: Encoder, given: EncodedInput) -> int:
-    """Positions that can be attended to in an input."""
+    """The number of positions of an input that can be attended to."""
     source = pad_batch([given.values])
     return int(encoder.encode(source).source_lengths(source)[0])

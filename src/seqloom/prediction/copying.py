@@ -1,4 +1,4 @@
-"""Unknown words of an output, replaced by the source words that were attended to.
+"""Replacement of unknown words in outputs by the source words attended to.
 
 Luong et al. 2015, "Addressing the Rare Word Problem in Neural Machine Translation", and Jean et al.
 2015, by attention in place of an aligner.
@@ -25,8 +25,9 @@ def copy_unknown(
     words: Sequence[str],
     attention: Float[np.ndarray, "T S"],
 ) -> Output:
-    """The output with a source word in place of each `<unk>`: the one with the most attention,
-    among those that the model does not know if there are any."""
+    """Replace each `<unk>` by the source word with the most attention, preferring words unknown to
+    the model.
+    """
     values = np.asarray(source.values)
     ids = (values if values.ndim == 1 else values[:, 0])[: len(words)].tolist()
     read = zip(words[: len(ids)], ids, strict=True)
@@ -45,8 +46,8 @@ def copy_unknown(
         start, end = token.offsets or (0, 0)
         begin = start + longer
         if step in copied:
-            token = replace(token, text=copied[step], copied=True)
+            token = token._replace(text=copied[step], copied=True)
             longer += len(copied[step]) - (end - start)
         offsets = (begin, end + longer) if token.offsets else None
-        tokens.append(replace(token, offsets=offsets))
+        tokens.append(token._replace(offsets=offsets))
     return replace(output, text=text, tokens=tuple(tokens))

@@ -1,7 +1,6 @@
-"""A finished model with a head in use: raw input, fields, encoder, judgement, Output."""
+"""Predictors of models with a head: labels, tags and numbers."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate, groupby
@@ -12,6 +11,7 @@ import numpy as np
 import torch
 from jaxtyping import Float, Int
 
+from seqloom.deferred import Deferred
 from seqloom.engine.core_model import NETWORK
 from seqloom.engine.selection import HeadEngine
 from seqloom.errors import ConfigError, DataError
@@ -22,7 +22,6 @@ from seqloom.prediction.batching import batch_by_length, pad_batch, parallel_map
 from seqloom.prediction.inputs import (
     EncodedInput,
     InputGroup,
-    ReadTokens,
     dummy_input,
 )
 from seqloom.prediction.joining import (
@@ -46,12 +45,11 @@ from seqloom.search import Hypothesis, Limits, Search, run_to_end
 __all__ = ["HeadPredictor", "NumberPredictor", "TagPredictor"]
 
 ROWS = 256  # in a batch
-MIN_OVERLAP = 64  # inputs that are worth a thread beside Python's
 
 
 @dataclass(frozen=True)
 class HeadPredictor(Predictor):
-    """What `seqloom.load` gives for a target of labels or tags: a head scores what was read."""
+    """The predictor for labels and tags, which a head scores."""
 
     source: Field
     target: Field
@@ -65,11 +63,11 @@ class HeadPredictor(Predictor):
 
     @property
     def encoder(self) -> Encoder:
-        """What reads inputs: the engine's where there is one."""
+        """The encoder: the engine's if there is one."""
         return self.network.encoder if self.engine is None else self.engine.encoder
 
     def group_predictor(self, request: PredictionRequest) -> GroupPredictor:
-        """`predict_group`, where no search is asked for."""
+        """Return `predict_group`; ConfigError if a search is requested."""
         options = request.options
         if request.search is not None or request.n_best > 1:
             raise self.search_error()
@@ -78,7 +76,7 @@ class HeadPredictor(Predictor):
         return partial(self.predict_group, options=options)
 
     def search_error(self) -> ConfigError:
-        """The error of asking for what only a search could give."""
+        """The error for options that need a search."""
         return ConfigError(
             f"a model of {self.target.config.kind.rstrip('s')}s judges and does not search",
             remedy=Remedy(
@@ -90,19 +88,20 @@ class HeadPredictor(Predictor):
         )
 
     def predict_rows(self, rows: Sequence[Values], *, alternatives: int = 1) -> list[Output]:
-        """The output for each input that is already encoded, with so many of the likeliest."""
+        """The output for each encoded input, with so many alternatives."""
         encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
         return self.outputs(encoded, len(rows), alternatives)
 
     def score_rows(self, rows: Sequence[Values]) -> list[Float[np.ndarray, "T V"]]:
-        """The scores of all labels at each position of inputs that are already encoded."""
+        """The scores of all labels at each position of encoded inputs."""
         return self._head_outputs([EncodedInput(number, row) for number, row in enumerate(rows)])
 
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:
-        """The log-probability of each label, or of the tags, of inputs that are encoded; −∞ where
-        one was not in the training data."""
+        """The log-probability of the labels or tags of encoded inputs; −∞ for labels unseen in
+        training.
+        """
         targets = self.target.rows(outputs)
         results: dict[int, ScoredOutput] = {}
         wholes = self._wholes(encoded)
@@ -131,31 +130,17 @@ class HeadPredictor(Predictor):
         self, encoded: Sequence[EncodedInput], count: int, likeliest: int = 1
     ) -> list[Output]:
         """An output for each of so many inputs; those that were not encoded are blank."""
-        outputs, wholes, reader = [BLANK_OUTPUT] * count, self._wholes(encoded), self.input_reader
-        read: Iterator[ReadTokens] = map(reader.read_tokens, (whole.encoded for whole in wholes))
-        if len(encoded) < MIN_OVERLAP or not self._scores_in_core:
-            scores = self._head_outputs(encoded)
-        else:
-            with ThreadPoolExecutor(1) as pool:  # the core scores while Python looks up tokens
-                scoring = pool.submit(self._head_outputs, encoded)
-                read = iter(list(read))
-                scores = scoring.result()
-        judged = [
-            JudgedInput(whole, tokens, found)
-            for (whole, found), tokens in zip(self._join_scores(wholes, scores), read, strict=True)
-        ]
+        outputs, reader = [BLANK_OUTPUT] * count, self.input_reader
+        scored = self._join_scores(self._wholes(encoded), self._head_outputs(encoded))
+        judged = [JudgedInput(whole, found, reader) for whole, found in scored]
         for each, output in zip(judged, self._make_outputs(judged, likeliest), strict=True):
             outputs[each.whole.encoded.number] = output
         return outputs
 
-    @property
-    def _scores_in_core(self) -> bool:
-        return self.engine is not None and self.engine.scorer is not None
-
     def _piece_targets(
         self, encoded: Sequence[EncodedInput], targets: Sequence[Values]
     ) -> Iterator[Values]:
-        """The target of each input or piece of one; tags that are missing are padding."""
+        """The target of each input or piece; missing tags are padding."""
         for _, group in groupby(encoded, key=lambda each: each.number):
             begin = 0
             for each in group:
@@ -171,7 +156,7 @@ class HeadPredictor(Predictor):
                 begin += items
 
     def _wholes(self, encoded: Sequence[EncodedInput]) -> list[WholeInput]:
-        """Each input, with the lengths of the pieces that it was split into."""
+        """Each input, with the lengths of its pieces."""
         wholes = []
         for _, group in groupby(encoded, key=lambda each: each.number):
             pieces = tuple(group)
@@ -182,7 +167,7 @@ class HeadPredictor(Predictor):
     def _join_scores(
         self, wholes: Sequence[WholeInput], scores: Iterable[Float[np.ndarray, "_ V"]]
     ) -> Iterator[tuple[WholeInput, Float[np.ndarray, "T V"]]]:
-        """Each input with what the head makes of it or of its pieces."""
+        """Each input with the head's output for it or its pieces."""
         pending = iter(scores)
         for whole in wholes:
             parts = [next(pending) for _ in whole.lengths]
@@ -196,15 +181,16 @@ class HeadPredictor(Predictor):
     def _mean(
         self, judged: Sequence[Float[np.ndarray, "1 V"]], sizes: Float[np.ndarray, "P"]
     ) -> Float[np.ndarray, "1 V"]:
-        """The log of the pieces' mean probabilities, weighed by how long they are."""
+        """The log of the pieces' mean probabilities, weighted by length."""
         weights = np.log(sizes / sizes.sum())[:, None]
         return np.logaddexp.reduce(_log_softmax(np.concatenate(judged)) + weights, 0, keepdims=True)
 
     def _head_outputs(
         self, encoded: Sequence[EncodedInput], given: Sequence[Values] = ()
     ) -> list[Float[np.ndarray, "T V"]]:
-        """What the head makes of each input, at its own positions alone; a head that reads its own
-        outputs reads the targets given."""
+        """Run the head on each input, without padding; an autoregressive head reads the given
+        targets.
+        """
         if self.engine is not None and self.engine.scorer is not None:
             rows = [each.values for each in encoded]
             threads = torch.get_num_threads()
@@ -236,36 +222,40 @@ class HeadPredictor(Predictor):
         ]
 
     def _make_outputs(self, judged: Sequence[JudgedInput], likeliest: int) -> Iterator[Output]:
-        """The outputs of inputs, all of whose labels are looked up together."""
+        """Build the outputs of inputs, looking up all labels together."""
         if not judged:
             return
         found = _log_softmax(np.concatenate([each.scores for each in judged]))  # (N, V)
         best = _largest(found, likeliest)
         values = np.take_along_axis(found, best, 1)
         names = self.target.tokens((best[:, 0] + 1).tolist())
-        tokens = list(map(Token, names, values[:, 0].tolist()))
-        if best.shape[1] > 1:
-            others = map(self._alternatives, values.tolist(), (best + 1).tolist())
-            tokens = [
-                Token(token.text, token.log_probability, other)
-                for token, other in zip(tokens, others, strict=True)
-            ]
+        likely = values[:, 0].tolist()
         ends = accumulate(len(each.scores) for each in judged)
         for each, end in zip(judged, ends, strict=True):
             own = slice(end - len(each.scores), end)
-            total = sum([token.log_probability for token in tokens[own]])
-            yield each.output(" ".join(names[own]), total, tuple(tokens[own]))
+            tokens = Deferred(partial(self._tokens, names[own], values[own], best[own]))
+            yield each.output(" ".join(names[own]), sum(likely[own]), tokens)
+
+    def _tokens(
+        self, names: list[str], scores: Float[np.ndarray, "T K"], labels: Int[np.ndarray, "T K"]
+    ) -> dict[str, tuple[Token, ...]]:
+        """The labels of an input with their scores, and with others if several are asked for."""
+        likely = scores[:, 0].tolist()
+        if scores.shape[1] == 1:
+            return {"tokens": tuple(map(Token, names, likely))}
+        others = map(self._alternatives, scores.tolist(), (labels + 1).tolist())
+        return {"tokens": tuple(map(Token, names, likely, others))}
 
     def _alternatives(self, scores: list[float], labels: list[int]) -> tuple[TokenAlternative, ...]:
-        """The likeliest labels of a position."""
+        """The most probable labels of a position."""
         return tuple(map(TokenAlternative, self.target.tokens(labels), scores))
 
     def _with_source(self, output: Output, source: EncodedInput) -> Output:
-        """The output with what was read for it."""
-        return replace(output, **source_facts(source, self.input_reader.read_tokens(source)))
+        """The output with its source tokens and facts."""
+        return replace(output, **source_facts(source, self.input_reader))
 
     def ensemble_with(self, others: Sequence[Self]) -> Self:
-        """A predictor that averages what the heads of all say."""
+        """A predictor that averages the outputs of all heads."""
         network = head_ensemble([model.network for model in (self, *others)])
         return replace(self, weights=network, engine=None)
 
@@ -279,7 +269,7 @@ class HeadPredictor(Predictor):
 
 @dataclass(frozen=True)
 class NumberPredictor(HeadPredictor):
-    """What `seqloom.load` gives for a target of numbers, which have no log-probability."""
+    """The predictor for numbers, which have no log-probability."""
 
     target: NumberField
 
@@ -292,7 +282,7 @@ class NumberPredictor(HeadPredictor):
     def _mean(
         self, judged: Sequence[Float[np.ndarray, "1 V"]], sizes: Float[np.ndarray, "P"]
     ) -> Float[np.ndarray, "1 V"]:
-        """The mean of the pieces' numbers, weighed by how long they are."""
+        """The mean of the pieces' numbers, weighted by length."""
         weights = (sizes / sizes.sum())[:, None]
         mean: Float[np.ndarray, "1 V"] = (np.concatenate(judged) * weights).sum(0, keepdims=True)
         return mean
@@ -305,12 +295,11 @@ class NumberPredictor(HeadPredictor):
 
 @dataclass(frozen=True)
 class TagPredictor(HeadPredictor):
-    """What `seqloom.load` gives for tags of which each reads the one before: any search finds
-    them."""
+    """The predictor for tags conditioned on previous tags, decoded by any search."""
 
     @property
     def decoder(self) -> DecoderModule:
-        """What writes the tags."""
+        """The decoder of tags."""
         found = self.network.head.decoder_part
         if found is None:
             raise TypeError("this head has no decoder, and gives all tags at once")
@@ -352,7 +341,7 @@ class TagPredictor(HeadPredictor):
     def _search(
         self, encoded: Sequence[EncodedInput], search: Search, alternatives: int, line: int = 0
     ) -> list[Output]:
-        """The output for each input or piece of one, the first of which has this line."""
+        """The output for each input or piece; `line` is the line of the first."""
         self.network.eval()
         found: dict[int, Output] = {}
         most = max(1, ROWS // search.paths)
@@ -368,7 +357,7 @@ class TagPredictor(HeadPredictor):
         return [found[place] for place in range(len(encoded))]
 
     def _ranked(self, source: EncodedInput, found: list[Hypothesis], search: Search) -> Output:
-        """The best output, with the others where several are wanted."""
+        """The best output, with the others if several are requested."""
         outputs = [self._searched_output(source, each) for each in found]
         several = len(outputs) > 1 or search.returns_all
         return replace(outputs[0], n_best=tuple(outputs) if several else ())
@@ -386,13 +375,13 @@ class TagPredictor(HeadPredictor):
         return self._with_source(output, source)
 
     def _names(self, symbols: Sequence[int]) -> list[str]:
-        """The tags of the symbols that the decoder writes."""
+        """The tags of decoded symbols."""
         return self.target.tokens([symbol - FIRST_TAG + 1 for symbol in symbols])
 
     def _join(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[Output], count: int
     ) -> list[Output]:
-        """The outputs of inputs from those of their pieces, whose tags are set apart by spaces."""
+        """Join the outputs of pieces, whose tags are separated by spaces."""
         spaced = [each._replace(space=" ") for each in encoded]
         joined = join_by_input(spaced, outputs, count)
         for number, pieces in groupby(encoded, key=lambda each: each.number):

@@ -1,4 +1,4 @@
-"""Raw inputs as a model reads them: encoded, and cut to what it takes."""
+"""Encoding of raw inputs: truncation, splitting, errors with their line."""
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
@@ -28,42 +28,43 @@ __all__ = [
     "dummy_input",
 ]
 
-GROUP_SIZE = 4_096  # inputs looked at together, so that those of one length can share a batch, ...
-MAX_GROUP_BYTES = 64 * 2**20  # ... or fewer, where files of so many bytes have been read
-LONE_SURROGATES = re.compile(r"[\ud800-\udfff]")  # which no answer can be written with
-UNWRITTEN = re.compile("<unk>|<0x[0-9A-F]{2}>")  # names of tokens that nobody has written
+GROUP_SIZE = 4_096  # inputs per group, so that those of equal length can share a batch, ...
+MAX_GROUP_BYTES = 64 * 2**20  # ... or fewer, once files of so many bytes are read
+LONE_SURROGATES = re.compile(r"[\ud800-\udfff]")  # not JSON-encodable
+UNWRITTEN = re.compile("<unk>|<0x[0-9A-F]{2}>")  # names of tokens that are not in any text
 
 
 class EncodedInput(NamedTuple):
-    """One input as the model reads it, or a piece of one; pieces of an input have its number."""
+    """An encoded input, or a piece of one; pieces of an input have its number."""
 
-    number: int  # its place in the group
-    values: Values  # its items, closed
+    number: int  # its index in the group
+    values: Values  # its items, with the closing ones
     truncated: bool = False
     warnings: tuple[InputWarning, ...] = ()
-    cell: str = ""  # as it was given
-    space: str = ""  # after a piece of a text that is split
-    start: int = 0  # of a piece in the text
+    cell: str = ""  # the raw cell
+    space: str = ""  # white space after a piece
+    start: int = 0  # offset of a piece in the text
 
 
 class InputGroup(NamedTuple):
-    """Inputs that come one after another, and the error that ended them if one did."""
+    """Consecutive inputs, and the error that ended them, if any."""
 
     lines: range
-    encoded: list[EncodedInput]  # those that are not blank, or their pieces, in order
+    encoded: list[EncodedInput]  # nonblank inputs, or their pieces, in order
     fault: SeqloomError | None
     cells: list[str]
 
 
 class ReadTokens(NamedTuple):
-    """The items of an input as a reader knows them."""
+    """The names and offsets of an input's items."""
 
     names: Sequence[str]
-    offsets: Sequence[Offsets]  # into the text as it was given; none where there is no text
+    offsets: Sequence[Offsets]  # into the raw text; empty if there is no text
 
     def thin(self, positions: int) -> "ReadTokens":
-        """As many as a model has positions for, each of which stands for several items, or for
-        parts of a picture, which have numbers."""
+        """Thin out to the number of the model's positions, each standing for several items, or
+        numbered parts of a picture.
+        """
         if len(self.names) < positions:
             return ReadTokens([f"{number}" for number in range(1, positions + 1)], [])
         every = -(-len(self.names) // positions)
@@ -80,8 +81,8 @@ class ReadTokens(NamedTuple):
 class InputReader(NamedTuple):
     """Encodes what a column holds, up to a number of items (S1.6).
 
-    `keeps_items` says that every item of an input has an output, so that none may be lost between
-    two pieces.
+    With `keeps_items` every item of an input has an output, so that none may be lost between two
+    pieces.
     """
 
     field: Readable
@@ -92,9 +93,9 @@ class InputReader(NamedTuple):
     def groups(
         self, cells: Iterable[str], size: int, *, held: float = MAX_GROUP_BYTES
     ) -> Iterator[InputGroup]:
-        """So many inputs at a time; the last group ends before the first that cannot be read.
+        """Yield groups of inputs; the last group ends before the first unreadable input.
 
-        Files end a group too, once they hold so many bytes as the model reads them.
+        A group also ends once its files exceed a number of bytes.
         """
         pending, group = iter(cells), InputGroup(range(0), [], None, [])
         while group.fault is None:
@@ -104,17 +105,16 @@ class InputReader(NamedTuple):
             yield group
 
     def read_all(self, cells: Sequence[str]) -> InputGroup:
-        """All inputs in one group, or the error of the first that cannot be read."""
-        nothing = InputGroup(range(0), [], None, [])
-        group = next(self.groups(cells, max(1, len(cells)), held=inf), nothing)
+        """Read all inputs as one group; raise the error of the first unreadable one."""
+        group = self._group(iter(cells), 0, max(1, len(cells)), held=inf)
         if group.fault is not None:
             raise group.fault
         return group
 
     def read(self, number: int, row: Values, cell: str = "") -> list[EncodedInput]:
-        """A row as the model reads it: truncated or in pieces where it is too long.
+        """Truncate or split a row that is too long.
 
-        DataError where that is an error.
+        DataError if that is configured as an error.
         """
         if not self.is_too_long(row):
             return [self.truncate(number, row)._replace(cell=cell)]
@@ -125,11 +125,11 @@ class InputReader(NamedTuple):
         return [self.truncate(number, row)._replace(cell=cell)]
 
     def is_too_long(self, row: Values) -> bool:
-        """Whether a row has more items than the model takes; old turns are always left out."""
+        """Whether a row is too long for the model; old turns are always dropped."""
         return len(row) - self.field.closing > self.max_items and not self.field.truncates_left
 
     def _pieces(self, number: int, row: Values, cell: str) -> Iterator[EncodedInput]:
-        """A text in pieces that are no longer than what the model has learnt from."""
+        """Split a text into pieces no longer than the training data."""
         most = min(self.max_items, self.field.longest or self.max_items)
         if self.keeps_items:
             for values in piece_values(self.field, cell, row, most):
@@ -151,16 +151,16 @@ class InputReader(NamedTuple):
         )
 
     def truncate(self, number: int, row: Values) -> EncodedInput:
-        """A row that is encoded already, cut to what the model takes."""
+        """Truncate an encoded row to what the model takes."""
         items = len(row) - self.field.closing
         warnings = InputWarning.of(self.field.unknown_share(row), items, self.field.longest)
         kept = self.field.truncate(row, self.max_items)
         return EncodedInput(number, kept, items > self.max_items, warnings)
 
     def read_tokens(self, source: EncodedInput) -> "ReadTokens":
-        """What the items of an input are called, and where they stand in its text.
+        """The names of an input's items, and their offsets in its text.
 
-        A token that is not known, or is a byte of a character, is called what was written there.
+        An unknown token, or a byte of a character, is named by the raw text.
         """
         names = self.field.tokens(source.values)
         row = None if source.truncated else source.values
@@ -183,7 +183,7 @@ class InputReader(NamedTuple):
         return ReadTokens(shown, offsets)
 
     def _group(self, pending: Iterator[str], line: int, size: int, *, held: float) -> InputGroup:
-        """The next group; files are read one by one, so that each is while it is at hand."""
+        """Read the next group; files are read one by one, while each exists."""
         cells: list[str] = []
         encoded: list[EncodedInput] = []
         fault, most, total = None, 1 if self.field.reads_files else size, 0
@@ -202,7 +202,7 @@ class InputReader(NamedTuple):
     def _valid_cells(
         self, pending: Iterator[str], count: int, line: int
     ) -> tuple[list[str], SeqloomError | None]:
-        """The next inputs, up to the first that cannot be read, and its error."""
+        """The next inputs up to the first unreadable one, and its error."""
         cells, fault = _take_cells(pending, count)
         for number, cell in enumerate(cells):
             wrong = self.field.fault(cell) if self._is_present(cell) else None
@@ -213,8 +213,9 @@ class InputReader(NamedTuple):
     def _encode_cells(
         self, cells: list[str], first: int, line: int
     ) -> tuple[list[EncodedInput], InputError | None]:
-        """The cells that are not blank, up to the first that is too long, and the error of that
-        one; the first of all cells has this number in its group, which begins at this line."""
+        """Encode nonblank cells up to the first that is too long, and return its error; `start` is
+        the first cell's number in its group, which begins at `line`.
+        """
         numbers = [number for number, cell in enumerate(cells) if self._is_present(cell)]
         rows = self.field.rows([cells[number] for number in numbers])
         encoded: list[EncodedInput] = []
@@ -230,7 +231,7 @@ class InputReader(NamedTuple):
 
 
 def _take_cells(pending: Iterator[str], count: int) -> tuple[list[str], SeqloomError | None]:
-    """The next inputs, and the error that ended them if one did."""
+    """The next inputs, and the error that ended them, if any."""
     cells: list[str] = []
     try:
         cells.extend(islice(pending, count))
@@ -240,14 +241,14 @@ def _take_cells(pending: Iterator[str], count: int) -> tuple[list[str], SeqloomE
 
 
 def _input_error(line: int, wrong: DataError) -> InputError:
-    """What is wrong with an input as the error of its line."""
+    """The error of an input, with its line."""
     place, problem, _ = wrong.parts()
     problem = f"{place}: {problem}" if place else problem
     return InputError(problem, place=FileLocation("", line), remedy=wrong.remedy)
 
 
 def check_cells(side: str, cells: Sequence[str], field: Field) -> None:
-    """DataError at the first pair whose cell on this side its field cannot take."""
+    """DataError for the first pair whose cell on this side is invalid."""
     for number, cell in enumerate(cells, 1):
         wrong = field.fault(cell)
         if wrong is not None:
@@ -255,5 +256,5 @@ def check_cells(side: str, cells: Sequence[str], field: Field) -> None:
 
 
 def dummy_input(field: Field) -> EncodedInput:
-    """An input that a model can read, whatever its source is made of."""
+    """A valid dummy input for any kind of source."""
     return EncodedInput(0, field.items.placeholder(closing=field.closing))

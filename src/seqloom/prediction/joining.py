@@ -1,4 +1,4 @@
-"""Outputs of the pieces of an input, joined to the output of the whole (S1.6)."""
+"""Join the outputs of an input's pieces (S1.6)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from seqloom.prediction.inputs import EncodedInput, ReadTokens
+from seqloom.deferred import Deferred
+from seqloom.prediction.inputs import EncodedInput, InputReader
 from seqloom.prediction.output import Branch, Output, Token
 from seqloom.tokenizers.offsets import shift
 
@@ -27,8 +28,9 @@ BLANK_OUTPUT = Output("", 0.0, 0.0, (), "blank")
 def join_by_input(
     encoded: Sequence[EncodedInput], outputs: Sequence[Output], count: int
 ) -> list[Output]:
-    """An output for each of so many inputs, from those of all that was encoded; inputs that were
-    not are blank."""
+    """An output for each of so many inputs, joined from those of all encoded pieces; inputs not
+    encoded are blank.
+    """
     joined = [BLANK_OUTPUT] * count
     pairs = zip(encoded, outputs, strict=True)
     for number, pieces in groupby(pairs, key=lambda pair: pair[0].number):
@@ -38,8 +40,7 @@ def join_by_input(
 
 
 def join_encoded(pieces: Sequence[EncodedInput], closing: int) -> EncodedInput:
-    """The pieces of one input as what was read of the whole; each has so many items that close
-    it."""
+    """Join the pieces of one input; each has `closing` closing items."""
     if len(pieces) == 1:
         return pieces[0]
     values = [each.values[: len(each.values) - closing] for each in pieces[:-1]]
@@ -50,7 +51,7 @@ def join_encoded(pieces: Sequence[EncodedInput], closing: int) -> EncodedInput:
 
 
 def _join_outputs(parts: Sequence[tuple[EncodedInput, Output]]) -> Output:
-    """The output of all pieces; where several are told of each, the best combinations."""
+    """Join the outputs of all pieces; of N-best lists, the best combinations."""
     pieces, outputs = zip(*parts, strict=True)
     whole = _concatenate(pieces, outputs)
     if not outputs[0].n_best:
@@ -63,8 +64,7 @@ def _join_outputs(parts: Sequence[tuple[EncodedInput, Output]]) -> Output:
 
 
 def _concatenate(pieces: Sequence[EncodedInput], outputs: Sequence[Output]) -> Output:
-    """Texts with the spaces of the source between them, tokens one after another, attention within
-    the pieces."""
+    """Concatenate texts with the source's spaces, tokens, and attention block by block."""
     spaces = [*(piece.space for piece in pieces[:-1]), ""]
     texts = [output.text + space for output, space in zip(outputs, spaces, strict=True)]
     starts = accumulate(map(len, texts[:-1]), initial=0)
@@ -101,14 +101,14 @@ def _concatenate(pieces: Sequence[EncodedInput], outputs: Sequence[Output]) -> O
 
 
 def _move_token(token: Token, start: int) -> Token:
-    """A token of a text that begins there."""
+    """Shift a token's offsets."""
     if token.offsets is None:
         return token
-    return replace(token, offsets=(token.offsets[0] + start, token.offsets[1] + start))
+    return token._replace(offsets=(token.offsets[0] + start, token.offsets[1] + start))
 
 
 def _rank_score(outputs: Sequence[Output]) -> float:
-    """What outputs are compared by, weighed by their tokens."""
+    """The mean ranking score, weighted by number of tokens."""
     counts = [max(1, len(output.tokens)) for output in outputs]
     weighed = zip(counts, outputs, strict=True)
     return sum(count * output.normalised for count, output in weighed) / sum(counts)
@@ -117,7 +117,7 @@ def _rank_score(outputs: Sequence[Output]) -> float:
 def _block_diagonal(
     parts: Sequence[Float[np.ndarray, "_ _"] | None],
 ) -> Float[np.ndarray, "T S"] | None:
-    """The attention of all pieces: each looked at its own source alone."""
+    """The attention of all pieces as a block-diagonal matrix."""
     found = [part for part in parts if part is not None]
     if len(found) < len(parts):
         return None
@@ -130,7 +130,7 @@ def _block_diagonal(
 
 
 def _join_trees(trees: Sequence[tuple[Branch, ...]]) -> Iterator[Branch]:
-    """All branches, numbered on; each piece has a root of its own."""
+    """Concatenate search trees, renumbered; each piece has its own root."""
     first = 0
     for tree in trees:
         for branch in tree:
@@ -140,33 +140,44 @@ def _join_trees(trees: Sequence[tuple[Branch, ...]]) -> Iterator[Branch]:
 
 
 class WholeInput(NamedTuple):
-    """An input that may have been read in pieces, of which these are the lengths."""
+    """An input, with the lengths of the pieces it was read in."""
 
     encoded: EncodedInput
     lengths: tuple[int, ...]
 
 
 class JudgedInput(NamedTuple):
-    """An input, the names of what was read, and what a head makes of it."""
+    """An input, and the head's output for it."""
 
     whole: WholeInput
-    read: ReadTokens
     scores: Float[np.ndarray, "T V"]
+    reader: InputReader
 
     def output(
-        self, text: str, score: float, tokens: tuple[Token, ...], ids: tuple[int, ...] = ()
+        self,
+        text: str,
+        score: float,
+        tokens: "tuple[Token, ...] | Deferred[dict[str, tuple[Token, ...]]]",
+        ids: tuple[int, ...] = (),
     ) -> Output:
         """The output with this text."""
-        facts = source_facts(self.whole.encoded, self.read)
+        facts = source_facts(self.whole.encoded, self.reader)
         pieces = len(self.whole.lengths)
-        return Output(text, score, score, tokens, "end", pieces=pieces, ids=ids, **facts)
+        late: Any = tokens
+        return Output(text, score, score, late, "end", pieces=pieces, ids=ids, **facts)
 
 
-def source_facts(source: EncodedInput, read: ReadTokens) -> dict[str, Any]:
-    """What an output says of its input."""
+def source_facts(source: EncodedInput, reader: InputReader) -> dict[str, Any]:
+    """The facts of an input in its output; the tokens read are looked up when first used."""
+
+    def look_up() -> dict[str, Any]:
+        read = reader.read_tokens(source)
+        return {"source": tuple(read.names), "source_offsets": tuple(read.offsets)}
+
+    read = Deferred(look_up)
     return {
-        "source": tuple(read.names),
-        "source_offsets": tuple(read.offsets),
+        "source": read,
+        "source_offsets": read,
         "truncated": source.truncated,
         "warnings": source.warnings,
     }

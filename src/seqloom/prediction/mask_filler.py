@@ -1,4 +1,4 @@
-"""A finished model of gaps in use: texts with markers, fields, encoder, the tokens left out."""
+"""The predictor of masked tokens: fills the blanks of texts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,15 +23,15 @@ from seqloom.prediction.request import OutputOptions
 
 __all__ = ["BlankQuery", "BlankScores", "MaskFiller"]
 
-ALTERNATIVES = 5  # of each gap, unless told otherwise
+ALTERNATIVES = 5  # default number of alternatives for each blank
 ROWS = 256  # in a batch
-CHUNK = 1_024  # positions whose scores are held at a time
+CHUNK = 1_024  # positions whose logits are held at once
 
 Ids = NDArray[np.int64]
 
 
 class BlankQuery(NamedTuple):
-    """A text as it is read, closed, the positions that are asked for, and what is right there."""
+    """An encoded text, the positions to predict, and the correct tokens there."""
 
     values: Values
     positions: Ids
@@ -39,38 +39,39 @@ class BlankQuery(NamedTuple):
 
 
 class BlankScores(NamedTuple):
-    """What a model thinks of the positions it was asked for."""
+    """The scores of the predicted positions."""
 
-    tokens: Ids  # what is right
+    tokens: Ids  # the correct tokens
     guesses: Ids
-    log_probabilities: NDArray[np.float64]  # of what is right; -inf where that is unknown
+    log_probabilities: NDArray[np.float64]  # of the correct tokens; -inf for unknown ones
 
 
 @dataclass(frozen=True)
 class MaskFiller(HeadPredictor):
-    """What `seqloom.load` gives for a target of gaps: inputs are texts in which some are marked."""
+    """The predictor for a target of blanks: inputs are texts with marked blanks."""
 
     source: TextField
     target: BlanksField
 
     @cached_property
     def text_with_blanks(self) -> MarkedText:
-        """How texts with gaps are read and filled in."""
+        """The encoding of texts with blanks."""
         return MarkedText(self.source, self.target.config.marker)
 
     @property
     def input_field(self) -> MarkedText:
-        """What encodes texts with gaps."""
+        """The field of texts with blanks."""
         return self.text_with_blanks
 
     @property
     def head(self) -> FillingHead:
-        """What tells the tokens."""
+        """The head that predicts tokens."""
         return self.network.filling_head
 
     def score_held_out(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
-        """The log-probability of each token of a text from all others; source and target are the
-        same text (S7.4)."""
+        """The log-probability of each token of a text given all others; source and target are the
+        same text (S7.4).
+        """
         for number, (source, target) in enumerate(pairs, 1):
             if source != target:
                 raise DataError(
@@ -82,21 +83,22 @@ class MaskFiller(HeadPredictor):
     def score_encoded(
         self, encoded: Sequence[EncodedInput], outputs: Sequence[str]
     ) -> list[ScoredOutput]:
-        """The same for texts alone; nothing else is read."""
+        """The scores of encoded texts; the sources are ignored."""
         return [
-            ScoredOutput(float(each.log_probabilities.sum()), tuple(self._tokens(each)))
+            ScoredOutput(float(each.log_probabilities.sum()), tuple(self._blank_tokens(each)))
             for each in self.token_scores(outputs)
         ]
 
     def scoring_positions(self, texts: Sequence[str]) -> int:
-        """Positions that are read to score these texts; all of a text for each of its tokens, where
-        a token must be hidden to be asked for."""
+        """Positions read to score these texts; a whole text for each token, if tokens must be
+        masked one by one.
+        """
         reader, rows = self.input_reader, self.source.rows(texts)
         lengths = [len(reader.truncate(number, row).values) for number, row in enumerate(rows)]
         return sum(length * (1 if self.head.around else length) for length in lengths)
 
     def token_scores(self, texts: Sequence[str]) -> list[BlankScores]:
-        """What is thought of every token of texts, each from all the others."""
+        """The scores of every token of texts, each given all the others."""
         reader, questions, owners = self.input_reader, [], []
         for number, row in enumerate(self.source.rows(texts)):
             values = reader.truncate(number, row).values
@@ -109,7 +111,7 @@ class MaskFiller(HeadPredictor):
         return [BlankScores(*map(np.concatenate, zip(*each, strict=True))) for each in parts]
 
     def answer_queries(self, questions: Sequence[BlankQuery]) -> list[BlankScores]:
-        """An answer to each question."""
+        """The scores of each query."""
         order = list(batch_by_length([len(each.values) for each in questions], most=ROWS))
         shared = [[questions[index] for index in batch] for batch in order]
         answers: dict[int, BlankScores] = {}
@@ -118,8 +120,9 @@ class MaskFiller(HeadPredictor):
         return [answers[number] for number in range(len(questions))]
 
     def _token_queries(self, values: Values) -> list[BlankQuery]:
-        """Every token asked for while all others are read: in one question where no position is
-        shown itself, and else in as many as there are tokens."""
+        """Queries for every token given all others: a single one if the encoder hides each position
+        from itself, otherwise one per token.
+        """
         tokens = np.asarray(values[: len(values) - self.source.closing], np.int64)
         asked = np.flatnonzero(self.target.fillable[tokens] | (tokens == UNK))
         if self.head.around or not len(asked):
@@ -155,16 +158,16 @@ class MaskFiller(HeadPredictor):
         return self.head.read(self.encoder.encode(pad_batch(rows)))
 
     def _log_probabilities(self, hidden: Float[Tensor, "N D"]) -> Float[Tensor, "N V"]:
-        """Of tokens that can fill a gap; no other can."""
+        """Log-probabilities over the tokens that can fill a blank."""
         barred = ~torch.from_numpy(self.target.fillable)
         return self.head.write(hidden).masked_fill(barred, -torch.inf).log_softmax(-1)
 
-    def _tokens(self, told: BlankScores) -> Iterator[Token]:
+    def _blank_tokens(self, told: BlankScores) -> Iterator[Token]:
         names = self.target.tokens(told.tokens)
         yield from map(Token, names, told.log_probabilities.tolist())
 
     def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterator[Output]:
-        """Texts as they were given, with their gaps filled in."""
+        """Fill the blanks of texts."""
         likeliest = options.alternatives or ALTERNATIVES
         outputs = self.outputs(group.encoded, len(group.lines), likeliest)
         for cell, output in zip(group.cells, outputs, strict=True):
@@ -174,7 +177,7 @@ class MaskFiller(HeadPredictor):
     def _run_head(
         self, batch: list[EncodedInput], given: list[Values]
     ) -> list[Float[np.ndarray, "N V"]]:
-        """What may stand in the gaps of each input."""
+        """Predict the blanks of each input."""
         rows = [each.values for each in batch]
         hidden = self._hidden_states(rows)
         places = [torch.from_numpy(np.flatnonzero(row == BLANK)) for row in rows]

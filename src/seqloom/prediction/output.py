@@ -1,13 +1,14 @@
-"""What a model says about one input: the same in Python, as JSON and over HTTP (S7.4)."""
+"""The output of a model for one input: the same in Python, as JSON and over HTTP (S7.4)."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
 
+from seqloom.deferred import Deferred
 from seqloom.display import Displayed
 from seqloom.errors import DataError
 from seqloom.fields import Offsets
@@ -29,14 +30,14 @@ __all__ = [
 ]
 
 StopReason = Literal["end", "length", "limit", "blank"]
-"""By itself; at the length limit; when the search's time or work ran out; the input was blank."""
+"""Why an output ended: `<end>`, the length limit, a limit of the search, or a blank input."""
 
-DIGITS = 6  # of an attention weight
+DIGITS = 6  # digits of an attention weight
 
 
 @dataclass(frozen=True)
 class TokenAlternative:
-    """A symbol that could have been written, and how likely it was."""
+    """An alternative symbol and its probability."""
 
     text: str
     log_probability: float
@@ -47,21 +48,20 @@ class TokenAlternative:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The symbol that gave these values."""
+        """The inverse of `as_dict`."""
         return cls(plain["text"], _number(plain["log_probability"]))
 
 
-@dataclass(frozen=True)
-class Token:
-    """One symbol of an output, and how likely it was after those before it."""
+class Token(NamedTuple):
+    """A symbol of an output, with its probability given those before it."""
 
     text: str
     log_probability: float
     alternatives: tuple[
         TokenAlternative, ...
-    ] = ()  # the likeliest symbols of the step, where asked for
-    copied: bool = False  # taken from the source in place of `<unk>`
-    offsets: Offsets | None = None  # in the output's text, where it is written
+    ] = ()  # the most probable symbols of the step, if requested
+    copied: bool = False  # copied from the source in place of `<unk>`
+    offsets: Offsets | None = None  # offsets in the output's text
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -79,7 +79,7 @@ class Token:
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The token that gave these values."""
+        """The inverse of `as_dict`."""
         others = tuple(TokenAlternative.from_dict(each) for each in plain.get("alternatives", ()))
         copied = bool(plain.get("copied", False))
         offsets = _offsets(plain["offsets"]) if "offsets" in plain else None
@@ -87,35 +87,35 @@ class Token:
 
 
 class ScoredOutput(NamedTuple):
-    """How likely a given output is for a given input."""
+    """The log-probability of a given output for an input."""
 
     log_probability: float
     tokens: tuple[Token, ...]
 
     @classmethod
     def sum(cls, pieces: Sequence["ScoredOutput"]) -> "ScoredOutput":
-        """The score of an output from those of its pieces."""
+        """Sum the scores of the pieces of an output."""
         tokens = tuple(token for piece in pieces for token in piece.tokens)
         return cls(sum(piece.log_probability for piece in pieces), tokens)
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; what is not finite is None."""
+        """Plain values for JSON; nonfinite numbers are None."""
         tokens = [token.as_dict() for token in self.tokens]
         return {"score": finite_or_none(self.log_probability), "tokens": tokens}
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The scored output that gave these values."""
+        """The inverse of `as_dict`."""
         tokens = tuple(Token.from_dict(each) for each in plain["tokens"])
         return cls(_number(plain["score"]), tokens)
 
 
 @dataclass(frozen=True)
 class Branch:
-    """A node of the tree of all that a search looked at; its parent has a lower number."""
+    """A node of the search tree; its parent has a lower number."""
 
     number: int
-    parent: int | None  # None at the root, which is `<start>`
+    parent: int | None  # None at the root, `<start>`
     text: str
     log_probability: float
     total: float  # log-probability of the path that ends here
@@ -124,33 +124,37 @@ class Branch:
 
 @dataclass(frozen=True, eq=False)
 class Output(Displayed):
-    """An output with what explains it."""
+    """An output, with its scores and requested explanations."""
 
     text: str
-    score: float  # log-probability of the whole output; NaN where it is a number
-    normalised: float  # what outputs were compared by
-    tokens: tuple[Token, ...]  # `<end>` included where it was written
+    score: float  # log-probability of the whole output; NaN for numbers
+    normalised: float  # the ranking score
+    tokens: tuple[Token, ...]  # including `<end>` if it was written
     stopped: StopReason
-    source: tuple[str, ...] = ()  # the input as the model read it
-    source_offsets: tuple[Offsets, ...] = ()  # of each, in the text as given: code points
-    truncated: bool = False  # the input was longer than the model takes
-    attention: Float[np.ndarray, "T S"] | None = None  # a row for each token, where asked for
-    n_best: tuple["Output", ...] = ()  # this output and the next best, where asked for
-    tree: tuple[Branch, ...] = ()  # what the search looked at, where asked for
-    forecast: Forecast | None = None  # where the target is a series
-    warnings: tuple[InputWarning, ...] = ()  # reasons to doubt it: an input unlike what was learnt
-    pieces: int = 1  # that a longer input was split into
+    source: tuple[str, ...] = ()  # names of the source tokens
+    source_offsets: tuple[Offsets, ...] = ()  # of each source token in the raw text, in code points
+    truncated: bool = False  # whether the input was truncated
+    attention: Float[np.ndarray, "T S"] | None = None  # a row for each token, if requested
+    n_best: tuple["Output", ...] = ()  # the N best outputs, if requested
+    tree: tuple[Branch, ...] = ()  # the search tree, if requested
+    forecast: Forecast | None = None  # for targets of time series
+    warnings: tuple[InputWarning, ...] = ()  # reasons to doubt it: inputs unlike the training data
+    pieces: int = 1  # number of pieces of a split input
     piece_ends: tuple[tuple[int, int], ...] = ()  # source items and tokens up to each piece's end
-    ids: tuple[int, ...] = ()  # of the tokens, in the target's vocabulary; not in JSON
+    ids: tuple[int, ...] = ()  # token ids in the target's vocabulary; not in JSON
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Output) and self.as_dict() == other.as_dict()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What is pickled: everything is looked up by then."""
+        return {each.name: getattr(self, each.name) for each in fields(self)}
 
     def __hash__(self) -> int:
         return hash((self.text, self.score))
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain values for JSON; what was not asked for is left out, what is not finite is None."""
+        """Plain values for JSON, without what was not requested; nonfinite numbers are None."""
         plain: dict[str, Any] = {
             "text": self.text,
             "score": finite_or_none(self.score),
@@ -180,7 +184,7 @@ class Output(Displayed):
 
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> Self:
-        """The output that gave these values, attention to six digits."""
+        """The inverse of `as_dict`, with attention to six digits."""
         try:
             return cls(
                 text=plain["text"],
@@ -203,8 +207,31 @@ class Output(Displayed):
             raise DataError(f"this is not an output as written in JSON: {error}") from None
 
 
+class LateField:
+    """A field of Output that is looked up when it is first read, where it is given as a deferred
+    table of fields: many a caller asks for the text alone, and tokens take longer to tell."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __get__(self, output: Output | None, kind: type[Output]) -> Any:
+        if output is None:
+            raise AttributeError(self._name)
+        value = output.__dict__[self._name]
+        if isinstance(value, Deferred):
+            value = output.__dict__[self._name] = value.value[self._name]
+        return value
+
+    def __set__(self, output: Output, value: Any) -> None:
+        output.__dict__[self._name] = value
+
+
+for _name in ("tokens", "source", "source_offsets"):
+    setattr(Output, _name, LateField(_name))
+
+
 def finite_or_none(value: float) -> float | None:
-    """The value, or None where JSON cannot have it."""
+    """The value, or None if it is not finite."""
     return value if math.isfinite(value) else None
 
 
@@ -218,11 +245,11 @@ def _number(value: float | None) -> float:
 
 
 def outputs_table(outputs: Iterable[Output]) -> Any:
-    """A pyarrow.Table with a row for each output, in order.
+    """Convert outputs to a pyarrow.Table, in order.
 
     Its columns are `text`; `score`, the log-probability; `probability`, which is that of the whole
-    output; `stopped`; `truncated`; `pieces`; and `alternatives`, the texts of the N best where
-    those were asked for. `polars.from_arrow(table)` and `table.to_pandas()` go on from there.
+    output; `stopped`; `truncated`; `pieces`; and `alternatives`, the texts of the N best if
+    requested. Use `polars.from_arrow(table)` or `table.to_pandas()` to convert it further.
     """
     import pyarrow  # type: ignore[import-untyped]
 

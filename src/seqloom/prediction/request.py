@@ -1,4 +1,6 @@
-"""What is asked of a predictor: options, constraints, and the same in a model's tokens (S7.5)."""
+"""Requests to a predictor: output options and constraints, in words and in a model's
+tokens (S7.5).
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -44,25 +46,25 @@ NEVER_WRITTEN = (EMPTY, START, UNK)
 
 @dataclass(frozen=True)
 class OutputOptions:
-    """Constraints on outputs in words, and what to return with them.
+    """Constraints on outputs in words, and the details to return.
 
-    A text for `prefix` is how every output begins; a sequence has one for each input. Phrases are
-    found as the target field cuts them: in a model of characters also inside words.
+    `prefix` is a text for all outputs or one for each input. Phrases are matched as token
+    sequences: in a model of characters also inside words.
     """
 
     prefix: str | Sequence[str] = ""
-    require: tuple[str, ...] = ()  # every finished output contains these
-    forbid: tuple[str, ...] = ()  # and none of these
-    no_repeat: int = 0  # nor so many tokens in a row twice; 0 leaves it free
-    glossary: Glossary | None = None  # how terms of an input are translated
+    require: tuple[str, ...] = ()  # required in every finished output
+    forbid: tuple[str, ...] = ()  # forbidden
+    no_repeat: int = 0  # n-gram size that must not repeat; 0: off
+    glossary: Glossary | None = None  # terms and their translations
     attention: bool = False
-    alternatives: int = 0  # the likeliest tokens of each step
-    tree: bool = False  # everything the search looked at
-    overlong: Overlong | None = None  # what becomes of long inputs; as in training if not given
+    alternatives: int = 0  # number of top tokens to return for each step
+    tree: bool = False  # whether to return the search tree
+    overlong: Overlong | None = None  # handling of long inputs; default as in training
 
     @property
     def has_constraints(self) -> bool:
-        """Whether outputs are constrained, rather than only described in more detail."""
+        """Whether any constraint is set."""
         free = not (self.prefix or self.require or self.forbid or self.no_repeat)
         return not free or self.glossary is not None
 
@@ -74,41 +76,45 @@ NO_OPTIONS = OutputOptions()
 class Constraints:
     """Constraints in tokens."""
 
-    prefixes: "tuple[Phrase, ...]"  # one for all inputs, or one for each
-    required: "tuple[tuple[Phrase, ...], ...]" = ()  # of each, outputs contain one
+    prefixes: "tuple[Phrase, ...]"  # prefixes: one for all inputs, or one for each
+    required: "tuple[tuple[Phrase, ...], ...]" = ()  # outputs contain one of each
     forbidden: "tuple[Phrase, ...]" = ()
     no_repeat: int = 0
     n_alternatives: int = 0
-    is_continuation: bool = (
-        False  # there is no source: outputs go on from their beginnings, the prefixes, ...
-    )
-    is_stream: bool = False  # ... which are part of a stream, where no text ends
-    first_line: int = 0  # the line of the first prefix
-    copies: bool = False  # whether `<unk>` may be written, and source words in its place
+    is_continuation: bool = False  # no source: outputs continue their prompts, the prefixes, ...
+    is_stream: bool = False  # ... which are part of a stream without ends
+    first_line: int = 0  # line number of the first prefix
+    copies: bool = False  # whether `<unk>` may be written and replaced by source words
 
     @property
     def limit_lengths_alone(self) -> bool:
-        """Whether nothing is asked of an output but its length, nor anything noted of its steps."""
+        """Whether only lengths are limited and no details are noted."""
         asked = any(self.prefixes) or self.required or self.forbidden or self.no_repeat
         return not (asked or self.n_alternatives)
 
     def with_prefixes(
         self, beginnings: Sequence[str], target: TextField, *, first: int, endless: bool
     ) -> "Constraints":
-        """The same for texts to be continued, which begin at this line; each may be empty."""
+        """The constraints with prompts to be continued, the first at this line; each may
+        be empty.
+        """
         prefixes = tuple(tuple(target.encode(text).tolist()) for text in beginnings)
         return replace(
             self, prefixes=prefixes, is_continuation=True, is_stream=endless, first_line=first
         )
 
     def with_terms(self, terms: Sequence[GlossaryTerm], target: TextField) -> "Constraints":
-        """The same with one form of each term required, as far as the model can write one."""
+        """The constraints with one form of each term required, as far as the model can
+        write one.
+        """
         groups = filter(None, (tuple(term_phrases(term, target)) for term in terms))
         return replace(self, required=(*self.required, *groups))
 
     @classmethod
     def of(cls, options: OutputOptions, target: TextField, *, width: int) -> "Constraints":
-        """ConfigError where they cannot be met; `width` branches of a path are in its tree."""
+        """Convert options to tokens; ConfigError if they cannot be met. `width` branches of a path
+        are in its tree.
+        """
         if not 0 <= options.alternatives <= MAX_ALTERNATIVES:
             raise ConfigError(f"alternatives must be between 0 and {MAX_ALTERNATIVES:,}")
         if options.no_repeat < 0:
@@ -128,8 +134,9 @@ class Constraints:
     def bounds(
         self, lengths: Int[np.ndarray, "B"], lines: Sequence[int], options: SearchConfig
     ) -> Bounds:
-        """Lengths of outputs for inputs of these lengths, which are these lines, and the symbols
-        that none of them has."""
+        """The limits of output lengths for inputs of these lengths and lines, and the forbidden
+        symbols.
+        """
         longest = _scale(lengths, options.max_ratio).clip(1) + options.max_extra
         shortest = _scale(lengths, options.min_ratio) + options.min_extra
         begun = np.array([len(prefix) for prefix in self.prefixes_of(lines)], np.int64)
@@ -145,7 +152,7 @@ class Constraints:
         )
 
     def prefixes_of(self, lines: Sequence[int]) -> "list[Phrase]":
-        """How the outputs of these lines begin."""
+        """The prefixes of the outputs of these lines."""
         if not any(self.prefixes):
             return [()] * len(lines)
         if len(self.prefixes) == 1 and not self.is_continuation:
@@ -162,13 +169,13 @@ class Constraints:
 
 
 def _scale(lengths: Int[np.ndarray, "B"], ratio: float) -> Int[np.ndarray, "B"]:
-    """So many times these lengths, rounded down, in single precision."""
+    """Multiply lengths by a factor, rounded down, in single precision."""
     scaled: np.ndarray = (lengths.astype(np.float32) * np.float32(ratio)).astype(np.int64)
     return scaled
 
 
 def term_phrases(term: GlossaryTerm, target: TextField) -> "list[Phrase]":
-    """The forms of a term that the model can write, also as they begin a sentence, in tokens."""
+    """The forms of a term that the model can write, also at the start of a sentence, in tokens."""
     forms = [*term.target, *(form[0].upper() + form[1:] for form in term.target)]
     phrases = (tuple(target.encode(form).tolist()) for form in dict.fromkeys(forms))
     return [phrase for phrase in phrases if phrase and UNK not in phrase]
@@ -179,7 +186,7 @@ def _phrases(texts: Sequence[str], target: TextField, *, known: bool = True) -> 
 
 
 def _phrase(text: str, target: TextField, *, known: bool = True) -> "Phrase":
-    """The tokens of a text, of which there is at least one."""
+    """The tokens of a phrase; ConfigError if it has none or unknown ones."""
     tokens = tuple(target.encode(text).tolist())
     if not tokens:
         raise ConfigError("an empty text is in every output", remedy="give at least one symbol")
@@ -192,7 +199,7 @@ def _phrase(text: str, target: TextField, *, known: bool = True) -> "Phrase":
 
 
 class DecodingResult(NamedTuple):
-    """What a search gave for one input, and how many positions it could look at."""
+    """The result of a search for one input, and its number of source positions."""
 
     outputs: list[Hypothesis]
     tree: "list[SearchNode]"
@@ -201,20 +208,23 @@ class DecodingResult(NamedTuple):
 
 @dataclass(frozen=True)
 class PredictionRequest:
-    """How outputs are searched for, how many are wanted, and what they are to be.
+    """A request: the search, the number of outputs, and constraints.
 
-    Python, the command line and HTTP all make one; None leaves the search to the model.
+    Python, the command line and HTTP all build one; None leaves the search to the model. A search
+    that the core carries out may be given as its plan, which needs no torch.
     """
 
     search: "Search | None" = None
     n_best: int = 1
     options: OutputOptions = NO_OPTIONS
+    plan: SearchPlan | None = None
 
     @property
     def searches(self) -> bool:
-        """Whether it asks for anything that only a search gives."""
+        """Whether it needs a search."""
         return (
             self.search is not None
+            or self.plan is not None
             or self.n_best > 1
             or self.options.tree
             or self.options.has_constraints
@@ -223,10 +233,10 @@ class PredictionRequest:
 
 @dataclass(frozen=True)
 class DecodingRequest:
-    """A request in the tokens of the model that decodes it.
+    """A request in the tokens of a model.
 
-    There is a plan where the core can carry out the search as a whole. Then the search in Python
-    is made when a step of it is first taken.
+    With a plan the compiled core runs the whole search; the search in Python is then built only
+    when needed.
     """
 
     plan: SearchPlan | None
@@ -234,16 +244,18 @@ class DecodingRequest:
     options: OutputOptions
     constraints: Constraints
     n_best: int = 1
-    beginnings: tuple[str, ...] = ()  # of a language model's outputs, by the numbers of inputs
+    beginnings: tuple[str, ...] = ()  # of a language model's outputs, by input number
 
     @classmethod
     def of(
         cls, request: PredictionRequest, config: SearchConfig, automatic: str, target: TextField
     ) -> "DecodingRequest":
-        """The request, decoded by its search or else by the run's own, which is of the kind
-        `automatic` where the run names none; ConfigError where it cannot be met."""
-        search, n_best = request.search, request.n_best
-        plan = None if search else plan_from_config(config, n_best, automatic=automatic)
+        """Resolve a request: its search, or else the run's, or else one of the kind `automatic`;
+        ConfigError if it cannot be met.
+        """
+        search, n_best, plan = request.search, request.n_best, request.plan
+        if search is None and plan is None:
+            plan = plan_from_config(config, n_best, automatic=automatic)
         if plan is not None:
             paths = plan.width
         else:
@@ -257,7 +269,7 @@ class DecodingRequest:
 
     @cached_property
     def search(self) -> "Search":
-        """The search that goes step by step in Python."""
+        """The step-by-step search in Python."""
         if self.given is not None:
             return self.given
         from seqloom.engine.from_network import planned_search
@@ -268,7 +280,7 @@ class DecodingRequest:
 
     @property
     def whole_plan(self) -> SearchPlan | None:
-        """The plan, where nothing is asked for that only a search step by step tells."""
+        """The plan, unless the request needs details that only the search in Python gives."""
         free = self.constraints.limit_lengths_alone and not self.options.tree
         return self.plan if free else None
 
@@ -279,29 +291,30 @@ class DecodingRequest:
 
     @property
     def path_count(self) -> int:
-        """Paths that the caller asks for, which a server limits."""
+        """The number of paths requested by the caller, which a server limits."""
         return self.search.path_count if self.plan is None else self.plan.width
 
     def work(self, tokens: int) -> int:
-        """Positions that decoding reads for so many tokens of output, at most."""
+        """The most positions that decoding reads for so many output tokens."""
         return self.search.work(tokens) if self.plan is None else tokens * self.plan.width
 
     def with_beginnings(
         self, beginnings: tuple[str, ...], target: TextField, *, first: int, endless: bool
     ) -> "DecodingRequest":
-        """The same for outputs that begin so, the first of them at this line of the input."""
+        """The request with these prompts, the first of them at this line."""
         constraints = self.constraints.with_prefixes(
             beginnings, target, first=first, endless=endless
         )
         return replace(self, constraints=constraints, beginnings=beginnings)
 
     def with_terms(self, terms: Sequence[GlossaryTerm], target: TextField) -> "DecodingRequest":
-        """The same for inputs with these terms, of which the outputs have the translations."""
+        """The request for inputs with these terms, whose translations are required."""
         return replace(self, constraints=self.constraints.with_terms(terms, target))
 
     def check_pieces(self, encoded: Sequence[EncodedInput], first: int = 0) -> None:
-        """InputError where an input is in pieces, and something is asked of the whole output that
-        no single piece can give; the first input of all has this number."""
+        """InputError if an input is in pieces and a constraint applies to the whole output; `start`
+        is the number of the first input.
+        """
         if not (self.options.prefix or self.options.require):
             return
         for before, each in pairwise(encoded):
@@ -314,7 +327,7 @@ class DecodingRequest:
 
     @property
     def copies(self) -> bool:
-        """Whether source words are written in place of `<unk>`."""
+        """Whether `<unk>` is replaced by source words."""
         return self.constraints.copies
 
     @property
@@ -325,11 +338,11 @@ class DecodingRequest:
 
     @property
     def returns_n_best(self) -> bool:
-        """Whether all outputs found are told, rather than the best alone."""
+        """Whether all outputs found are returned, not only the best."""
         return self.n_best > 1 or self._returns_all
 
     def select(self, outputs: list[Hypothesis]) -> list[Hypothesis]:
-        """The outputs to tell, of those found."""
+        """Select the outputs to return."""
         return outputs if self._returns_all else outputs[: self.n_best]
 
     @property
@@ -342,18 +355,18 @@ Tag = TypeVar("Tag", bound=Hashable)
 
 @dataclass(frozen=True)
 class PendingInput(Generic[Tag]):
-    """An input that is to be decoded; the tag is whatever its caller knows it by."""
+    """An input to be decoded; the tag is the caller's identifier."""
 
     tag: Tag
     encoded: EncodedInput
-    line: int  # its number among the inputs of its caller, from which random draws come
+    line: int  # its number among the caller's inputs, from which random draws derive
     request: DecodingRequest
 
 
 def batch_key(asked: DecodingRequest) -> Hashable | None:
-    """Inputs for which this is equal may be decoded together; those for which it is None, not.
+    """Inputs with equal keys may be decoded together; those with None may not.
 
-    A tree is that of a whole batch, and some searches cannot be joined.
+    Search trees belong to a whole batch, and some searches cannot be joined.
     """
     if asked.options.tree or (asked.plan is None and not asked.search.can_join):
         return None
@@ -371,9 +384,9 @@ def batch_key(asked: DecodingRequest) -> Hashable | None:
 def build_search(
     kind: str, given: Mapping[str, Any], config: SearchConfig, *, n_best: int = 1
 ) -> "Search":
-    """The search of a kind with these options; the others follow from the run and the outputs.
+    """Build a search of this kind; absent options follow from the run and the number of outputs.
 
-    ConfigError where there is no such search or its options contradict one another.
+    ConfigError if there is no such search or its options contradict each other.
     """
     from seqloom.search import Ranking, SearchDefaults
 
@@ -383,10 +396,10 @@ def build_search(
 
 
 def search_from_config(options: SearchConfig, n_best: int, *, automatic: str = "") -> "Search":
-    """The search of a run's options, wide enough for the outputs wanted.
+    """Build the search configured in a run, wide enough for the outputs requested.
 
-    `automatic` is the kind to use where the run names none: a beam, or greedy search where a beam
-    would keep one path, unless told otherwise.
+    `automatic` is the kind to use if the run names none; a beam of one path becomes
+    greedy search.
     """
     kind, given = _search_choice(options, max(options.beam, n_best), automatic)
     return build_search(kind, given, options, n_best=n_best)
@@ -395,13 +408,15 @@ def search_from_config(options: SearchConfig, n_best: int, *, automatic: str = "
 def plan_from_config(
     options: SearchConfig, n_best: int, *, automatic: str = ""
 ) -> SearchPlan | None:
-    """The same search as the core carries it out; None where it has no loop for it."""
+    """The configured search as a plan for the compiled core; None if the core does not
+    support it.
+    """
     kind, given = _search_choice(options, max(options.beam, n_best), automatic)
     return configured_plan(kind, given, options, n_best)
 
 
 def describe_search(options: SearchConfig, *, automatic: str = "") -> dict[str, Any]:
-    """The kind of that search, and the options that the run sets of it."""
+    """The kind of the configured search, with the options set in the run."""
     kind, given = _search_choice(options, options.beam, automatic)
     return {"kind": kind, **({"width": options.beam} if kind == "beam" else {}), **given}
 

@@ -1,4 +1,4 @@
-"""`TextPredictor`: from raw input through fields, encoder and search to an `Output`."""
+"""The predictor of texts: from raw input through fields, encoder and search to an `Output`."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TextPredictor"]
 
-WINDOW = 128  # tokens of a text that a Transformer sees at once, where training sets no number
+WINDOW = 128  # context window of a Transformer, unless set in training
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TextPredictor(Predictor):
     target: TextField
     weights: "SequenceModel | Deferred[SequenceModel]"
     engine: Engine | None = None  # encodes and decodes in place of the network's own parts
-    copying_helps: bool = False  # on held-out rows; counts where search.copy_unknown is auto
+    copying_helps: bool = False  # on held-out rows; used if search.copy_unknown is auto
     is_ensemble: bool = False
 
     @property
@@ -93,11 +93,11 @@ class TextPredictor(Predictor):
         return self.config.data.lines == "stream"
 
     def group_predictor(self, request: PredictionRequest) -> GroupPredictor:
-        """Decoding by the search that is asked for."""
+        """A function that decodes a group by the requested search."""
         return partial(self._decode_group, asked=self.decoding_request(request))
 
     def predict_group(self, group: InputGroup, options: OutputOptions) -> Iterator[Output]:
-        """An output for each input of a group, by the run's own search."""
+        """Decode a group by the run's search."""
         return self._decode_group(group, self.decoding_request(PredictionRequest(options=options)))
 
     def _decode_group(self, group: InputGroup, asked: DecodingRequest) -> Iterator[Output]:
@@ -117,7 +117,7 @@ class TextPredictor(Predictor):
     def predict_rows(
         self, rows: Sequence[Values], *, search: "Search | None" = None
     ) -> list[Output]:
-        """An output for each input that is already encoded, by greedy search if by no other."""
+        """The output for each encoded input, by default by greedy search."""
         from seqloom.search import Greedy
 
         encoded = [EncodedInput(number, row) for number, row in enumerate(rows)]
@@ -125,14 +125,15 @@ class TextPredictor(Predictor):
         return self._outputs(encoded, range(len(rows)), asked)
 
     def score_lines(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
-        """The log-probability of each output; the lines of a stream are read as one text."""
+        """Score outputs; the lines of a stream are read as one text."""
         if self.is_stream:
             return self.score_text([target for _, target in pairs])
         return self.score_held_out(pairs)
 
     def score_held_out(self, pairs: Sequence[tuple[str, str]]) -> list[ScoredOutput]:
-        """The same for rows that are judged; of a source that is split, the sum over its pieces,
-        or DataError where the target cannot be split in step."""
+        """Score held-out rows; for a split source, sum over its pieces, or DataError if the target
+        cannot be split accordingly.
+        """
         parts: list[list[tuple[str, str]]] = []
         for number, pair in enumerate(pairs, 1):
             found = self._split_pair(pair)
@@ -151,7 +152,9 @@ class TextPredictor(Predictor):
         return self._split_pair(pair) is not None
 
     def _split_pair(self, pair: tuple[str, str]) -> list[tuple[str, str]] | None:
-        """A pair, or its pieces where the source is split; None where there are none."""
+        """A pair, or its pieces if the source is split; None if the target cannot be split
+        accordingly.
+        """
         reader = self.input_reader
         if reader.overlong != "split" or not reader.is_too_long(self.source.rows(pair[:1])[0]):
             return [pair]
@@ -183,15 +186,15 @@ class TextPredictor(Predictor):
     def scoring_positions(self, outputs: Sequence[str]) -> int:
         """Positions that are read to score these outputs.
 
-        Each looks at all before it: where an output is longer than those that the model has learnt
-        from, all its positions count once for each such length in it.
+        Attention makes long outputs costly: positions count once for each multiple of the training
+        length.
         """
         most = self.config.data.max_target + self.target.closing
         lengths = [len(row) for row in self.target.rows(outputs)]
         return sum(length * -(-length // most) for length in lengths)
 
     def score_text(self, lines: Sequence[str]) -> list[ScoredOutput]:
-        """The same for the lines of one text, in which each goes on from those before it."""
+        """Score the lines of one text, each continuing from those before it."""
         from seqloom.prediction.text_scoring import text_scores
 
         rows = [row[: len(row) - self.target.closing] for row in self.target.rows(lines)]
@@ -209,7 +212,7 @@ class TextPredictor(Predictor):
     def decoding_request(self, request: PredictionRequest) -> DecodingRequest:
         """The request in the model's tokens; ConfigError where it cannot be met.
 
-        A language model draws, unless told otherwise: its likeliest text says little.
+        A language model samples by default: its most probable text is uninformative.
         """
         options = self.config.search
         asked = DecodingRequest.of(request, options, self._automatic_search, self.target)
@@ -219,7 +222,7 @@ class TextPredictor(Predictor):
     def with_beginnings(
         self, asked: DecodingRequest, lines: range, cells: Sequence[str]
     ) -> DecodingRequest:
-        """The same for these inputs, each of which is the beginning of its output."""
+        """The request with these inputs as prompts of their outputs."""
         prefix = asked.options.prefix
         if not isinstance(prefix, str):
             raise ConfigError(
@@ -233,7 +236,7 @@ class TextPredictor(Predictor):
     def _outputs(
         self, encoded: Sequence[EncodedInput], lines: range, asked: DecodingRequest
     ) -> list[Output]:
-        """An output for each input or piece of one, which are those of these lines."""
+        """Decode inputs or pieces, with their line numbers."""
         if not encoded:
             return []
         waiting = [
@@ -264,7 +267,7 @@ class TextPredictor(Predictor):
         )
 
     def _read_tokens(self, source: EncodedInput) -> ReadTokens:
-        """The names of an input's items; where its text is known, with their places in it."""
+        """The names of an input's items, with their offsets if its text is known."""
         if not source.cell:
             return ReadTokens(self.source.tokens(source.values), [])
         return self.input_reader.read_tokens(source)
@@ -304,8 +307,9 @@ class TextPredictor(Predictor):
     def _text(
         self, source: EncodedInput, found: Hypothesis, asked: DecodingRequest
     ) -> tuple[str, int]:
-        """What was written, after a beginning, which stays as it was given; and how much longer
-        that is than the tokens that it was read as."""
+        """The decoded text after the raw prompt, and the difference between the prompt's length and
+        that of its tokens.
+        """
         text = self.target.decode(found.tokens)
         if not asked.beginnings:
             return text, 0
@@ -314,7 +318,7 @@ class TextPredictor(Predictor):
         return given + text.removeprefix(begun), len(given) - len(begun)
 
     def _alternatives(self, found: Hypothesis, count: int) -> list[tuple[TokenAlternative, ...]]:
-        """The likeliest symbols of each step."""
+        """The most probable symbols of each step."""
         if not count:
             return [()] * len(found.token_scores)
         steps = [step[:count] for step in found.alternatives]
@@ -326,7 +330,7 @@ class TextPredictor(Predictor):
         return Branch(node.number, node.parent, name, node.log_probability, node.total, node.fate)
 
     def ensemble_with(self, others: Sequence[Self]) -> Self:
-        """A predictor that averages the probabilities of all at each step of the search."""
+        """An ensemble that averages probabilities at each step of the search."""
         from seqloom.model.ensemble import EnsembleDecoder, EnsembleEncoder, network_ensemble
 
         models = [self, *others]
@@ -342,18 +346,26 @@ class TextPredictor(Predictor):
 
     def warm_up(self) -> None:
         """Search for the output of a dummy input, so that the first request is not slow."""
-        first = dummy_input(self.source)
-        asked = self.decoding_request(PredictionRequest())
-        if search_whole(self, [PendingInput(0, first, 0, asked)], threads=1) is None:
+        if not self.warm_up_core():
             from seqloom.prediction.batching import warm_up
 
-            warm_up(self, PendingInput(0, first, 0, asked))
+            warm_up(self, self._dummy_input)
+
+    def warm_up_core(self) -> bool:
+        """The same where the core carries out the search as a whole, without torch; whether it
+        does."""
+        return search_whole(self, [self._dummy_input], threads=1) is not None
+
+    @property
+    def _dummy_input(self) -> PendingInput[int]:
+        asked = self.decoding_request(PredictionRequest())
+        return PendingInput(0, dummy_input(self.source), 0, asked)
 
     @property
     def _automatic_search(self) -> str:
         if self.is_language_model:
             return "sample"
-        # What aligns an output with the source is for one model.
+        # CTC searches work with a single model.
         return "" if self.is_ensemble else self.config.model.decoder.usual_search
 
     def describe_engine(self) -> str:

@@ -1,7 +1,7 @@
-"""Room in a beam for required phrases: paths compete with those as far on in them.
+"""Dynamic beam allocation: paths compete with those that have met as many required tokens.
 
-Without it, paths that put required words off would fill the beam until the end of the output, where
-they must be written whatever comes out (after Post and Vilar, 2018).
+Without it, paths that postpone required words would fill the beam until the end of the output,
+where the words are forced (after Post and Vilar, 2018).
 """
 
 import torch
@@ -15,15 +15,15 @@ from seqloom.search.topk import stable_topk
 __all__ = ["TokenCandidates", "add_required_tokens", "bank_choice"]
 
 TokenCandidates = tuple[Float[Tensor, "B K C"], Int[Tensor, "B K C"]]
-"""Log-probabilities of tokens that may come next, and the tokens."""
+"""Log-probabilities of possible next tokens, and the tokens."""
 
 
 def add_required_tokens(
     frontier: Frontier, choices: Choices, required: RequiredPhrases, options: TokenCandidates
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The options and, beside them, the tokens that go on with a required phrase; (B, K, N) each.
+    """Add the tokens that continue a required phrase to the candidates; (B, K, N) each.
 
-    The third is the bank of each: how many tokens of the phrases a path has that goes on so.
+    The third result is the bank of each: how many required tokens the continued path has.
     """
     written = frontier.path_history
     missing = required.missing(written)
@@ -46,7 +46,7 @@ def add_required_tokens(
 def bank_choice(
     totals: Float[Tensor, "B N"], banks: Int[Tensor, "B N"], count: int
 ) -> Int[Tensor, "B C"]:
-    """The best continuation of each bank, then the second of each, until there are `count`.
+    """Choose the best continuation of each bank, then the second of each, until there are `count`.
 
     A bank holds the continuations with equally many required tokens; the fullest bank comes first.
     Post and Vilar 2018, Fast Lexically Constrained Decoding with Dynamic Beam Allocation.

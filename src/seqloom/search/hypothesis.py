@@ -1,4 +1,4 @@
-"""What a search gives."""
+"""The result of a search."""
 
 from dataclasses import dataclass
 
@@ -8,20 +8,20 @@ from jaxtyping import Float
 __all__ = ["Alternatives", "Hypothesis"]
 
 Alternatives = tuple[tuple[int, float], ...]
-"""Tokens and their log-probabilities, the likeliest first."""
+"""Tokens and their log-probabilities, most probable first."""
 
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One output: its tokens, and how likely each was after those before it (S7.4)."""
+    """One output: its tokens, and the log-probability of each given those before it (S7.4)."""
 
     tokens: tuple[int, ...]  # without `<end>`
-    token_scores: tuple[float, ...]  # with that of `<end>` where it was written
+    token_scores: tuple[float, ...]  # including `<end>` if it was written
     finished: bool  # ended in `<end>`, rather than at the length limit
-    rank_score: float  # what outputs were compared by
+    rank_score: float  # the rank of the output
     attention: Float[np.ndarray, "T S"] | None = None
-    alternatives: tuple[Alternatives, ...] = ()  # of each step, where they were noted
-    limited: bool = False  # time or work ran out before the search was sure of this output
+    alternatives: tuple[Alternatives, ...] = ()  # of each step, if noted
+    limited: bool = False  # a limit stopped the search before this output was proved
 
     @property
     def score(self) -> float:

@@ -1,6 +1,6 @@
 """Constraints on outputs: length, symbols, required phrases, further rules (S7.5).
 
-Letters as everywhere: B sentences, K paths for each, R = B·K rows, T steps so far, V vocabulary.
+B sentences, K paths for each, R = B·K rows, T steps so far, V vocabulary.
 """
 
 from collections.abc import Callable, Sequence
@@ -28,24 +28,24 @@ __all__ = [
 ]
 
 Phrase = tuple[int, ...]
-"""Tokens in a row."""
+"""A sequence of tokens."""
 
 
 class PathHistory(NamedTuple):
-    """What each row has written so far; after its length, a row is padded by any symbol."""
+    """The tokens of each row so far; beyond its length a row has arbitrary padding."""
 
     tokens: Int[Tensor, "R T"]
     lengths: Int[Tensor, "R"]
-    sentences: Int[Tensor, "R"]  # numbers in the batch that the search began with
-    room: Int[Tensor, "R"]  # tokens that still fit, `<end>` included
-    due: Int[Tensor, "R"]  # tokens that must still come, `<end>` included
+    sentences: Int[Tensor, "R"]  # indices in the original batch
+    room: Int[Tensor, "R"]  # tokens that still fit, including `<end>`
+    due: Int[Tensor, "R"]  # tokens still needed for the shortest length, including `<end>`
 
     def select(self, rows: Int[Tensor, "R2"]) -> "PathHistory":
-        """What these rows have written."""
+        """The history of these rows."""
         return PathHistory(*(part.index_select(0, rows) for part in self))
 
     def last(self, count: int) -> Int[Tensor, "R N"]:
-        """The last so many tokens of each row; −1 before its first."""
+        """The last `count` tokens of each row; −1 before its first."""
         device = self.lengths.device
         at = self.lengths[:, None] + torch.arange(-count, 0, device=device)
         if self.tokens.shape[1] == 0:
@@ -53,7 +53,7 @@ class PathHistory(NamedTuple):
         return self.tokens.gather(1, at.clamp(min=0)).masked_fill(at < 0, -1)
 
     def windows(self, size: int) -> tuple[Int[Tensor, "R W N"], Bool[Tensor, "R W"]]:
-        """All stretches of so many tokens, and which of them lie within their row."""
+        """All n-grams of this size, and a mask of those within their row."""
         if self.tokens.shape[1] < size:
             empty = self.tokens.new_zeros(len(self.tokens), 0, size)
             return empty, empty[:, :, 0].bool()
@@ -63,17 +63,17 @@ class PathHistory(NamedTuple):
 
 
 Rule = Callable[[Tensor, PathHistory], Tensor]
-"""From logits (R, V) and paths to the logits of what may be written."""
+"""A function from logits (R, V) and histories to masked logits."""
 
 
 class Prefix(NamedTuple):
-    """The tokens that the outputs of each sentence begin with."""
+    """Forced prefixes of the outputs of each sentence."""
 
     tokens: Int[Tensor, "B P"]
     lengths: Int[Tensor, "B"]
 
     def next(self, written: PathHistory) -> Int[Tensor, "R"]:
-        """The token each row must write now, or −1 where its prefix is written."""
+        """The next token of each row's prefix, or −1 after it."""
         if self.tokens.shape[1] == 0:
             return torch.full_like(written.lengths, -1)
         place = written.lengths.clamp(max=self.tokens.shape[1] - 1)
@@ -83,7 +83,7 @@ class Prefix(NamedTuple):
 
 @dataclass(frozen=True)
 class ForbiddenPhrases:
-    """No output contains one of these phrases; a phrase may be a single token."""
+    """Forbids these phrases; a phrase may be a single token."""
 
     phrases: tuple[Phrase, ...]
 
@@ -103,7 +103,7 @@ class ForbiddenPhrases:
 
 @dataclass(frozen=True)
 class NoRepeat:
-    """No output contains the same `size` tokens in a row twice.
+    """Forbids repeating an n-gram of `size` tokens.
 
     Paulus et al. 2018, A Deep Reinforced Model for Abstractive Summarization.
     """
@@ -124,16 +124,16 @@ class NoRepeat:
 
 @dataclass(frozen=True)
 class RequiredPhrases:
-    """Every finished output contains each of these phrases, in any order (S7.5).
+    """Requires each of these phrases in every finished output, in any order (S7.5).
 
-    `<end>` is not written before they are. Where they and `<end>` would no longer fit if another
-    token came before, only tokens that go on with a phrase are written, and then `<end>`. So every
-    output finishes that has room for them, unless other rules or the model forbid their tokens.
-    Room is kept for each phrase apart, though two may overlap. Post and Vilar 2018, Fast Lexically
-    Constrained Decoding with Dynamic Beam Allocation.
+    `<end>` is forbidden before they are written. When they and `<end>` would otherwise no longer
+    fit, only tokens that continue a phrase are allowed, and then `<end>`. So every output with room
+    for them finishes, unless other rules or the model forbid their tokens. Room is reserved for
+    each phrase separately, though two may overlap. Post and Vilar 2018, Fast Lexically Constrained
+    Decoding with Dynamic Beam Allocation.
 
-    Phrases with the same number in `requirements` are alternatives, of which one suffices; without
-    it each phrase is required. Room is kept for the longest alternative.
+    Phrases with the same number in `requirements` are alternatives; without it each phrase is
+    required. Room is reserved for the longest alternative.
     """
 
     phrases: tuple[Phrase, ...]
@@ -147,11 +147,13 @@ class RequiredPhrases:
             object.__setattr__(self, "requirements", tuple(range(len(self.phrases))))
 
     @classmethod
-    def from_alternatives(cls, required: Sequence[Sequence[Phrase]]) -> "RequiredPhrases":
-        """One phrase of each group is required."""
+    def from_alternatives(
+        cls, required: Sequence[Sequence[Phrase]], *, end: int = END
+    ) -> "RequiredPhrases":
+        """Require one phrase of each group."""
         phrases = tuple(phrase for group in required for phrase in group)
         numbers = tuple(number for number, group in enumerate(required) for _ in group)
-        return cls(phrases, requirements=numbers)
+        return cls(phrases, end, numbers)
 
     @property
     def alternatives(self) -> list[list[Phrase]]:
@@ -163,7 +165,7 @@ class RequiredPhrases:
 
     @property
     def lengths(self) -> list[int]:
-        """Tokens that room is kept for, by requirement."""
+        """Tokens reserved for each requirement."""
         lengths = [0] * (max(self.requirements) + 1)
         for phrase, number in zip(self.phrases, self.requirements, strict=True):
             lengths[number] = max(lengths[number], len(phrase))
@@ -171,14 +173,14 @@ class RequiredPhrases:
 
     @property
     def size(self) -> int:
-        """Tokens of all requirements together."""
+        """Tokens reserved for all requirements together."""
         return sum(self.lengths)
 
     def __call__(self, logits: Float[Tensor, "R V"], written: PathHistory) -> Float[Tensor, "R V"]:
         missing = self.missing(written)  # (R, P)
         incomplete = missing.any(dim=1)
         logits[:, self.end] = logits[:, self.end].masked_fill(incomplete, -torch.inf)
-        # A phrase that is abandoned has to be written from its beginning.
+        # An abandoned phrase must be started again.
         least = self.size - self.count_met_tokens(missing) - (written.room - 2)
         pressed = (least > 0).nonzero().squeeze(1)
         if len(pressed):
@@ -191,7 +193,7 @@ class RequiredPhrases:
         return logits
 
     def missing(self, written: PathHistory) -> Bool[Tensor, "R G"]:
-        """Which requirements each row does not meet yet."""
+        """True for requirements that a row does not meet yet."""
         found = torch.zeros(
             len(written.lengths), len(self.lengths), dtype=torch.bool, device=written.lengths.device
         )
@@ -202,17 +204,17 @@ class RequiredPhrases:
         return ~found
 
     def count_met_tokens(self, missing: Bool[Tensor, "R G"]) -> Int[Tensor, "R"]:
-        """Tokens of the requirements that each row meets."""
+        """The number of tokens of the requirements that each row meets."""
         lengths = torch.tensor(self.lengths, device=missing.device)
         return (~missing * lengths).sum(dim=1)
 
     def next_tokens(
         self, written: PathHistory, missing: Bool[Tensor, "R G"]
     ) -> tuple[Int[Tensor, "A"], Int[Tensor, "R A"]]:
-        """The tokens of all phrases, and how many tokens of its phrase a row has written by each.
+        """The tokens of all phrases, and each row's progress in the phrase after writing each.
 
-        It is 0 where the token does not go on with a missing phrase, and that of the longest
-        alternative where the phrase is then complete.
+        Progress is 0 if the token does not continue a missing phrase, and that of the longest
+        alternative if it completes one.
         """
         tokens, gained, lengths = [], [], self.lengths
         for phrase, number in zip(self.phrases, self.requirements, strict=True):
@@ -226,29 +228,31 @@ class RequiredPhrases:
 
 @dataclass(frozen=True)
 class Limits:
-    """What an output of each sentence may be; tensors have one value a sentence."""
+    """Constraints on the outputs of each sentence; tensors have one value per sentence."""
 
     longest: Int[Tensor, "B"]  # tokens, `<end>` included
     start: int = START
     end: int = END
     forbidden: tuple[int, ...] = (EMPTY, START, UNK)
     shortest: Int[Tensor, "B"] | None = None  # tokens, `<end>` included; at most `longest`
-    lines: Int[Tensor, "B"] | None = None  # numbers that random draws come from; 0, 1, … if absent
-    sources: Int[Tensor, "B"] | None = None  # real source positions, where coverage counts
-    prefix: Prefix | None = None  # of the sentences that the search began with
+    lines: Int[Tensor, "B"] | None = (
+        None  # line numbers from which random draws derive; 0, 1, … if absent
+    )
+    sources: Int[Tensor, "B"] | None = None  # real source positions, if coverage counts
+    prefix: Prefix | None = None  # indices in the original batch
     required: RequiredPhrases | None = None
     rules: tuple[Rule, ...] = ()
-    n_alternatives: int = 0  # likeliest tokens of each step to remember with an output
+    n_alternatives: int = 0  # top tokens of each step to note
 
     @cached_property
     def has_rules(self) -> bool:
-        """Whether what may be written depends on what is written."""
+        """Whether any rule depends on the history."""
         parts = (self.shortest, self.prefix, self.required)
         return bool(self.rules) or any(part is not None for part in parts)
 
     @cached_property
     def forbidden_ids(self) -> Int[Tensor, "F"]:
-        """The tokens that are never written."""
+        """The forbidden tokens."""
         return torch.tensor(self.forbidden, dtype=torch.int64, device=self.longest.device)
 
     def select(self, sentences: Int[Tensor, "B2"]) -> "Limits":
@@ -266,13 +270,13 @@ class Limits:
         )
 
     def renumber(self, sentences: Int[Tensor, "B"]) -> "Limits":
-        """The same for a search that is said to have begun with these of its sentences."""
+        """The limits with the sentences renumbered."""
         if self.prefix is None:
             return self
         return replace(self, prefix=Prefix(*(part[sentences] for part in self.prefix)))
 
     def join(self, other: "Limits") -> "Limits":
-        """The limits of these sentences and then of others that are under the same rules."""
+        """Append the limits of other sentences under the same rules."""
         same = ("start", "end", "forbidden", "required", "rules", "n_alternatives")
         if any(getattr(self, name) != getattr(other, name) for name in same):
             raise ValueError("sentences under other rules cannot be searched together")
@@ -296,10 +300,10 @@ class Limits:
     def mask_logits(
         self, logits: Float[Tensor, "R V"], written: PathHistory | None
     ) -> Float[Tensor, "R V"]:
-        """The logits with −∞ for what may not be written next; they are changed in place.
+        """Set the logits of forbidden tokens to −∞, in place.
 
-        What the rows have written is needed where `ruled`. Where a prefix is not yet written,
-        nothing but its next token is possible, whatever else is forbidden.
+        The tokens of `history` are needed if `has_rules`. While a prefix is incomplete, only its
+        next token is possible, whatever else is forbidden.
         """
         if written is None:
             return logits.index_fill_(1, self.forbidden_ids, -torch.inf)
@@ -327,7 +331,7 @@ class Limits:
 def _cat_optional(
     mine: Tensor | None, theirs: Tensor | None, *counts: Int[Tensor, "_"]
 ) -> Int[Tensor, "_"] | None:
-    """Both one after the other, zeros for what is absent, or nothing where both are."""
+    """Concatenate, with zeros in place of an absent tensor; None if both are absent."""
     if mine is None and theirs is None:
         return None
     parts = zip((mine, theirs), counts, strict=True)

@@ -1,4 +1,4 @@
-"""What every search is, a way from distributions to outputs, and what it gives (S7.4)."""
+"""The interface of search algorithms, and the collection of their results (S7.4)."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ __all__ = [
 
 
 def check_outputs(n_best: int, width: int) -> None:
-    """ConfigError where a beam of such a width cannot give so many outputs."""
+    """ConfigError if a beam of this width cannot give so many outputs."""
     if not 1 <= n_best <= width:
         raise ConfigError(f"a beam of {width} cannot give {n_best} outputs", remedy="widen it")
 
 
 def check_count(found: int, n_best: int) -> None:
-    """ConfigError where a search that gives a fixed number of outputs gives too few."""
+    """ConfigError if a search with a fixed number of outputs gives too few."""
     if n_best > found:
         raise ConfigError(
             f"{found} outputs are looked for, and {n_best} wanted", remedy="raise the first"
@@ -45,7 +45,7 @@ def check_count(found: int, n_best: int) -> None:
 
 
 class Histories(NamedTuple):
-    """Every step of N outputs; steps that an output did not make are any value."""
+    """All steps of N outputs; steps beyond an output's length have arbitrary values."""
 
     first: int  # number of the first step
     tokens: Int[np.ndarray, "N T"]
@@ -56,10 +56,10 @@ class Histories(NamedTuple):
 
 
 def hypotheses(frontier: Frontier, *, count: int, complete: bool = True) -> list[list[Hypothesis]]:
-    """What has left the frontier, as outputs in the order of the sentences, `count` at most each.
+    """The finished paths as outputs in the order of the sentences, at most `count` each.
 
-    Impossible outputs, and with `complete` those that never ended, are given only where there is
-    nothing better.
+    Impossible outputs, and with `complete` unfinished ones, are included only if there is nothing
+    better.
     """
     results: dict[int, list[Hypothesis]] = {}
     pending = [
@@ -76,18 +76,18 @@ def hypotheses(frontier: Frontier, *, count: int, complete: bool = True) -> list
 
 
 ChosenPaths = tuple[FinishedSentences, Tensor]
-"""What has left a frontier, and which of its paths are outputs: (B, K)."""
+"""Finished sentences, and a mask of the paths that are outputs: (B, K)."""
 
 
 def _is_done(left: FinishedSentences, frontier: Frontier) -> Bool[Tensor, "B"]:
-    """Which sentences are done, rather than searched on after a path of theirs was put aside."""
+    """True for sentences that are done, not still searched after one of their paths finished."""
     return ~torch.isin(left.sentences, frontier.sentences)
 
 
 def _split_chain(partings: list[ChosenPaths]) -> tuple[list[ChosenPaths], list[ChosenPaths]]:
-    """Those on the way back from the last, the last first, and the others.
+    """Split into those on the chain of steps of the last, latest first, and the others.
 
-    There are others where searches have joined since.
+    There are others if searches have joined since.
     """
     chain, others = list[ChosenPaths](), list[ChosenPaths]()
     step: SearchStep | None = partings[-1][0].step
@@ -101,12 +101,12 @@ def _split_chain(partings: list[ChosenPaths]) -> tuple[list[ChosenPaths], list[C
 
 
 def deduplicate(outputs: list[Hypothesis]) -> list[Hypothesis]:
-    """The same outputs without those that are there before."""
+    """The outputs without duplicates."""
     return list({output.tokens: output for output in reversed(outputs)}.values())[::-1]
 
 
 def _select_paths(left: FinishedSentences, count: int, *, complete: bool) -> Bool[Tensor, "B K"]:
-    """Which paths of each sentence are outputs."""
+    """A mask of the paths that are outputs."""
     good = left.ranks > -torch.inf
     if complete:
         good = good & left.finished
@@ -116,7 +116,7 @@ def _select_paths(left: FinishedSentences, count: int, *, complete: bool) -> Boo
 
 
 def _histories(chain: Sequence[ChosenPaths]) -> Histories:
-    """All steps of the outputs of one chain, which are read backwards."""
+    """Trace back all steps of the outputs of one chain."""
     first = min(left.depth - int(left.steps.max()) for left, _ in chain)
     pending = [(left.step, left.rows[chosen]) for left, chosen in reversed(chain)]
     columns: list[tuple[np.ndarray | None, ...]] = []
@@ -141,7 +141,7 @@ def _array(values: Tensor) -> np.ndarray:
 
 
 def _table(columns: Sequence[np.ndarray | None]) -> Any:
-    """The columns side by side; the first has a value for every output."""
+    """Stack the columns; the first has a value for every output."""
     present = [column for column in columns if column is not None]
     if not present:
         return None
@@ -155,7 +155,7 @@ def _table(columns: Sequence[np.ndarray | None]) -> Any:
 
 
 def _outputs(chain: Sequence[ChosenPaths], last: int) -> Iterator[Hypothesis]:
-    """The outputs of one chain, from those that left last; `last` is the token that ends one."""
+    """The outputs of one chain, latest first; `last` is the end token."""
     histories = _histories(chain)
     tokens, scores = histories.tokens.tolist(), histories.scores.tolist()
     number = 0
@@ -196,7 +196,7 @@ def _alternatives(histories: Histories, number: int, steps: slice) -> tuple[Alte
 
 @runtime_checkable
 class SearchState(Protocol):
-    """Where a search stands; only the search itself looks further into it."""
+    """The state of a search, opaque to its callers."""
 
     @property
     def done(self) -> bool:
@@ -205,12 +205,14 @@ class SearchState(Protocol):
 
     @property
     def open_sentences(self) -> list[int]:
-        """The sentences without a result, by their numbers in the batch."""
+        """The sentences without a result, by batch index."""
         ...
 
 
 class SearchDefaults(NamedTuple):
-    """What the options that were not given follow from: the run, and the outputs wanted."""
+    """The values from which absent options follow: the run's search options and the number of
+    outputs.
+    """
 
     ranking: OutputRanking = PER_TOKEN
     beam: int = 5
@@ -218,24 +220,26 @@ class SearchDefaults(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Paths to keep: the run's beam, wide enough for the outputs wanted."""
+        """The beam width: the run's, or more if more outputs are requested."""
         return max(self.beam, self.n_best)
 
 
 class Search(MethodOptions, ABC):
-    """A way from distributions to outputs, one step at a time for all rows.
+    """Base class of search algorithms, which advance one step at a time for all rows.
 
-    A search is a frozen dataclass, registered in SEARCHES under the name that users choose it by.
+    A search is a frozen dataclass, registered in SEARCHES under its name for users.
     Fields made by `option` are its options; the first line of its docstring is its help.
     """
 
-    can_join: ClassVar[bool] = True  # stands at a Frontier, so sentences may join and leave it
+    can_join: ClassVar[bool] = (
+        True  # whether its state is a Frontier, so that sentences may join and leave
+    )
     joins_before_first_step: ClassVar[bool] = False  # and may do so before their first step
 
     @property
     @abstractmethod
     def paths(self) -> int:
-        """Paths of a sentence that are searched at once."""
+        """The number of paths per sentence."""
 
     @abstractmethod
     def begin(self, state: Any, limits: Limits) -> Any:
@@ -251,42 +255,42 @@ class Search(MethodOptions, ABC):
 
     @classmethod
     def from_options(cls, given: Mapping[str, Any], defaults: SearchDefaults) -> "Search":
-        """The search with these options; a `ranking` is the run's, and so is an absent `width`."""
+        """Build the search from options; `ranking` and an absent `width` are the run's."""
         known = {each.name for each in fields(cls)}  # type: ignore[arg-type]
         filled = {"ranking": defaults.ranking, "width": defaults.width}
         return cls(**{name: filled[name] for name in filled.keys() & known} | dict(given))
 
     def with_outputs(self, n_best: int) -> "Search":
-        """The same search, set to give `n_best` outputs; ConfigError where it cannot."""
+        """The search set to return `n_best` outputs; ConfigError if it cannot."""
         if "n_best" in {each.name for each in fields(self)}:  # type: ignore[arg-type]
             return replace(self, n_best=n_best)  # type: ignore[type-var]
         return self
 
     def for_texts(self, decode: Callable[[Phrase], str]) -> "Search":
-        """The same search for outputs that `decode` makes texts of."""
+        """The search for outputs that `decode` turns into texts."""
         del decode
         return self
 
     @property
     def uses_attention(self) -> bool:
-        """Whether outputs are compared by their attention, so that it has to be traced."""
+        """Whether the ranking uses attention, so that it must be traced."""
         ranking: OutputRanking | None = getattr(self, "ranking", None)
         return ranking is not None and ranking.uses_attention
 
     @property
     def path_count(self) -> int:
-        """Paths that the caller asks for, which a server limits."""
+        """The number of paths requested by the caller, which a server limits."""
         return self.paths
 
     def work(self, tokens: int) -> int:
-        """Positions that decoding reads for so many tokens of output, at most."""
+        """The most positions that decoding reads for so many output tokens."""
         return tokens * self.paths
 
 
 def run_to_end(
     search: Search, decoder: Decoder[Any], state: Any, limits: Limits
 ) -> list[list[Hypothesis]]:
-    """Take all steps of a search; its results."""
+    """Run a search to its end; return the results."""
     frontier = search.begin(state, limits)
     while not frontier.done:
         frontier = search.advance(decoder, frontier)

@@ -99,6 +99,12 @@ const sl_kernels *sl_kernels_chosen(void) {
 
 const sl_training *sl_training_kernels(void) { return sl_kernels_chosen()->training; }
 
+#ifndef SL_SOURCE_HASH
+#define SL_SOURCE_HASH ""
+#endif
+
+const char *sl_source_hash(void) { return SL_SOURCE_HASH; }
+
 const char *sl_chosen(void) { return sl_kernels_chosen()->name; }
 
 const char *sl_supported(void) {

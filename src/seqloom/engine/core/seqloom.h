@@ -210,6 +210,7 @@ typedef struct {
 
 /* Instruction sets */
 int sl_choose(const char *name); /* 0, or -1 where this processor has none of that name */
+const char *sl_source_hash(void); /* of the files that it was compiled from, as builder.py computes it */
 const char *sl_chosen(void);
 const char *sl_supported(void); /* names, best first, separated by spaces */
 

@@ -1,4 +1,4 @@
-"""What all exporters share: arrays of tensors, and the vectors of tokens."""
+"""Helpers of all exporters: arrays of tensors, and token vectors."""
 
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -28,16 +28,16 @@ __all__ = [
     "token_table",
 ]
 
-MOST_KNOWN = 50_000  # words whose vectors are remembered
-LARGEST_ONE_HOT = 2_048  # symbols whose one-hot vectors are worth a table
+MOST_KNOWN = 50_000  # cached vectors of words
+LARGEST_ONE_HOT = 2_048  # largest vocabulary whose one-hot vectors are stored as a table
 
 
 class UnfitError(Exception):
-    """A part that the engine has no form for; its text names the part."""
+    """A part that the engine does not support; its text names the part."""
 
 
 def array(tensor: Tensor) -> np.ndarray:
-    """A tensor's values as float32; DivergedError where they are not all numbers."""
+    """A tensor's values as float32; DivergedError if some are not finite."""
     values: np.ndarray = tensor.detach().cpu().float().numpy()
     if not np.isfinite(values).all():
         raise DivergedError("the model's weights are not all numbers", remedy="train it again")
@@ -58,13 +58,13 @@ def output_arrays(layer: OutputLayer) -> AffineArrays:
 
 @singledispatch
 def encoder_form(encoder: Any) -> SideArrays:
-    """The arrays of an encoder; UnfitError where the engine has no form for it."""
+    """The arrays of an encoder; UnfitError if the engine does not support it."""
     raise UnfitError(f"an encoder of kind {type(encoder).__name__}")
 
 
 @singledispatch
 def decoder_form(decoder: Any) -> SideArrays:
-    """The arrays of a decoder; UnfitError where the engine has no form for it."""
+    """The arrays of a decoder; UnfitError if the engine does not support it."""
     raise UnfitError(f"a decoder of kind {type(decoder).__name__}")
 
 
@@ -85,7 +85,7 @@ def _(encoder: ReversedEncoder) -> SideArrays:
 
 @singledispatch
 def norm_form(module: Any) -> Norm | None:
-    """A norm, or nothing in its place."""
+    """The arrays of a norm; None for an identity."""
     raise UnfitError(f"a norm of kind {type(module).__name__}")
 
 
@@ -101,7 +101,7 @@ def _(module: nn.Identity) -> Norm | None:
 
 @singledispatch
 def token_table(vectors: Any) -> Tensor | None:
-    """The vector of every token (V, E); None where vectors are not those of a table."""
+    """The vector of every token (V, E); None if vectors are not from a table."""
     return None
 
 
@@ -121,7 +121,7 @@ def _(vectors: OneHot) -> Tensor | None:
 
 
 def decoder_table(vectors: Any) -> Tensor:
-    """The same for a decoder, which reads the tokens that it writes."""
+    """The token table of a decoder."""
     table = token_table(vectors)
     if table is None:
         raise UnfitError(f"token vectors of kind {type(vectors).__name__}")
@@ -130,9 +130,10 @@ def decoder_table(vectors: Any) -> Tensor:
 
 @dataclass(frozen=True)
 class TorchVectors:
-    """Vectors of items by a module on torch, and a linear layer after it, if there is one.
+    """Vectors of items, computed by a torch module and an optional linear layer.
 
-    Those of words that are read by their letters are remembered: most words of a text are common.
+    Vectors of words that are read by their letters are cached, since most words of a text are
+    frequent.
     """
 
     module: Any
@@ -153,7 +154,7 @@ class TorchVectors:
             found |= made
             if len(self.known) + len(made) <= MOST_KNOWN:
                 self.known.update(made)
-        return np.stack([found[name] for name in names])
+        return np.concatenate([found[name] for name in names]).reshape(len(names), -1)
 
     @torch.no_grad()
     def _compute(self, items: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Minimum Bayes risk: of several draws the one most like all the others (S7.5)."""
+"""Minimum Bayes risk decoding: the sample most similar to all others (S7.5)."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -20,19 +20,19 @@ from seqloom.search.protocol import Search, SearchDefaults, deduplicate
 __all__ = ["MinimumRisk", "Utility", "pairwise_chrf"]
 
 Utility = Callable[[Sequence[Phrase]], Tensor]
-"""From N outputs to how good each (row) is where each (column) is right: (N, N)."""
+"""A function from N outputs to the utility (N, N) of each (row) if each (column) is the "
+  "reference."""
 
-ORDER = 6  # longest stretch of symbols that is compared
+ORDER = 6  # longest character n-gram
 DEFAULT_SAMPLE = Sample(draws=RISK_DRAWS)
-RECALL = 2.0  # how much more it counts to have what is right than to have nothing else
+RECALL = 2.0  # weight of recall against precision
 
 
 def pairwise_chrf(outputs: Sequence[Sequence[Hashable]]) -> Float[Tensor, "N N"]:
-    """How much of each output (column) another one (row) has: the F-score of chrF, from 0 to 1.
+    """The chrF of every output (row) against every other (column), from 0 to 1.
 
-    Stretches of one to six symbols are counted. On characters without white space this is chrF as
-    sacrebleu counts it; on tokens, the same by tokens. An output is always wholly like itself.
-    Popović 2015, chrF.
+    N-grams of one to six symbols are counted. On characters without white space this is sacrebleu's
+    chrF; on tokens, the same over tokens. An output scores 1 against itself. Popović 2015, chrF.
     """
     count = len(outputs)
     precision, recall, orders = (torch.zeros(count, count, dtype=torch.float64) for _ in range(3))
@@ -54,7 +54,7 @@ def pairwise_chrf(outputs: Sequence[Sequence[Hashable]]) -> Float[Tensor, "N N"]
 
 
 def _ngram_counts(outputs: Sequence[Sequence[Hashable]], size: int) -> Float[Tensor, "N M"]:
-    """How often each stretch of so many symbols is in each output."""
+    """The count of each n-gram in each output."""
     numbers: dict[Any, int] = {}
     rows, columns = [], []
     for row, output in enumerate(outputs):
@@ -69,12 +69,12 @@ def _ngram_counts(outputs: Sequence[Sequence[Hashable]], size: int) -> Float[Ten
 @SEARCHES.part("risk")
 @dataclass(frozen=True)
 class MinimumRisk(RiskOptions, Search):
-    """The draw most like all the others.
+    """Minimum Bayes risk: the sample most similar to all others.
 
-    Outputs are drawn, and those of the highest mean utility given, where each other draw is taken
-    to be right. The probability of an output so counts through how often it, and what is like it,
-    is drawn. Kumar and Byrne 2004, Minimum Bayes-Risk Decoding for Statistical Machine Translation;
-    Eikema and Aziz 2020, Is MAP Decoding All You Need?
+    Outputs are sampled and ranked by their mean utility with each other sample as the reference, so
+    an output's probability counts by how often it and similar ones are sampled. Kumar and Byrne
+    2004, Minimum Bayes-Risk Decoding for Statistical Machine Translation; Eikema and Aziz 2020, Is
+    MAP Decoding All You Need?
     """
 
     sample: Sample = DEFAULT_SAMPLE
@@ -98,7 +98,7 @@ class MinimumRisk(RiskOptions, Search):
         return cls(Sample(**{"draws": count, **given}))
 
     def for_texts(self, decode: Callable[[Phrase], str]) -> Search:
-        """Utility is chrF of the texts rather than of their tokens."""
+        """Use chrF of texts rather than of tokens as the utility."""
         if self.utility is not pairwise_chrf:
             return self
         return replace(self, utility=lambda outputs: _text_chrf(outputs, decode))
@@ -113,7 +113,7 @@ class MinimumRisk(RiskOptions, Search):
         return [self._rank_draws(draws)[: self.n_best] for draws in self.sample.results(frontier)]
 
     def _rank_draws(self, draws: list[Hypothesis]) -> list[Hypothesis]:
-        """Different outputs by their mean utility; among equals the likelier comes first."""
+        """The distinct outputs by mean utility; ties go to the more probable."""
         outputs = deduplicate(draws)
         numbers = {output.tokens: number for number, output in enumerate(outputs)}
         times = torch.bincount(torch.tensor([numbers[draw.tokens] for draw in draws])).double()
@@ -124,5 +124,5 @@ class MinimumRisk(RiskOptions, Search):
 
 
 def _text_chrf(outputs: Sequence[Phrase], decode: Callable[[Phrase], str]) -> Tensor:
-    """chrF of each pair of texts, as a share of 1."""
+    """chrF of each pair of texts, from 0 to 1."""
     return pairwise_chrf(["".join(decode(tokens).split()) for tokens in outputs])

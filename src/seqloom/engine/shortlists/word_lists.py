@@ -1,4 +1,4 @@
-"""Which symbols the sentences of a search may write, as the core takes them."""
+"""Allowed output symbols of the sentences of a search, in the core's layout."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import numpy as np
 from seqloom.engine.library import ColumnsStructure, ListsStructure, address
 from seqloom.engine.matrices import Matrix
 
-__all__ = ["SharedWords", "WordLists", "check_tokens"]
+__all__ = ["PackedWords", "SharedWords", "WordLists", "check_tokens"]
 
 
 def _none() -> np.ndarray:
@@ -17,7 +17,7 @@ def _none() -> np.ndarray:
 
 @dataclass(frozen=True)
 class PackedWords:
-    """The columns of shared words, cut out of one output layer."""
+    """The columns of shared symbols, packed from one output layer."""
 
     output: Matrix
     common: Matrix
@@ -26,14 +26,14 @@ class PackedWords:
 
 @dataclass(frozen=True)
 class SharedWords:
-    """What holds for all sentences: what each may write, and what else by the tokens it reads.
+    """The symbols allowed in all sentences, and further ones by source token.
 
-    By the symbols of the sample that a sentence may not write, the probability of all those is
-    estimated. Columns are packed once for each output layer and kept.
+    The sampled symbols estimate the total probability of those that a sentence may not use. Columns
+    are packed once per output layer and cached.
     """
 
-    common: np.ndarray = field(default_factory=_none)  # int32, in order
-    sample: np.ndarray = field(default_factory=_none)  # int32, in order; none is common
+    common: np.ndarray = field(default_factory=_none)  # int32, sorted
+    sample: np.ndarray = field(default_factory=_none)  # int32, sorted; disjoint from `common`
     lexicon: np.ndarray = field(
         default_factory=_none
     )  # int32: symbols of one source token after the other
@@ -41,7 +41,7 @@ class SharedWords:
     _packed: list[PackedWords] = field(default_factory=list)
 
     def pack(self, output: Matrix) -> PackedWords:
-        """The columns of an output layer, as long as this is used with one and the same."""
+        """The packed columns of an output layer, cached for the latest one."""
         for packed in self._packed:
             if packed.output is output:
                 return packed
@@ -52,21 +52,21 @@ class SharedWords:
 
 @dataclass(frozen=True)
 class WordLists:
-    """The symbols that each sentence may write besides those that are shared."""
+    """The symbols allowed in each sentence besides the shared ones."""
 
-    words: np.ndarray  # int32, of one sentence after the other
+    words: np.ndarray  # int32, concatenated by sentence
     starts: np.ndarray  # int32, one more than there are sentences
     shared: SharedWords = field(default_factory=SharedWords)
 
     @classmethod
     def of(cls, lists: Sequence[Sequence[int]], shared: SharedWords) -> "WordLists":
-        """Lists of sentences, one after the other."""
+        """Concatenate the lists of sentences."""
         words = [np.asarray(each, dtype=np.int32) for each in lists]
         starts = np.cumsum([0, *map(len, words)], dtype=np.int32)
         return cls(np.concatenate(words) if words else _none(), starts, shared)
 
     def take(self, order: np.ndarray) -> "WordLists":
-        """The same for sentences in another order."""
+        """Reorder sentences."""
         if not len(self.words):
             return self
         parts = [self.words[self.starts[i] : self.starts[i + 1]] for i in order]
@@ -99,6 +99,6 @@ class WordLists:
 
 
 def check_tokens(tokens: np.ndarray, most: int) -> None:
-    """IndexError where one is not below `most`."""
+    """Raise IndexError if a token is not below `most`."""
     if len(tokens) and (int(tokens.min()) < 0 or int(tokens.max()) >= most):
         raise IndexError(f"a token is not one of the {most:,} that the model knows")

@@ -1,8 +1,9 @@
-"""Vocabulary shortlists: which target symbols a source can need, learnt from training pairs.
+"""Vocabulary shortlists: candidate target symbols of a source, learnt from training pairs.
 
-Translation probabilities come from IBM model 1 (Brown et al. 1993), a few rounds of expectation
-maximization over all links of a source symbol and a target symbol of the same pair. A sentence may
-then use the likeliest translations of its symbols, and the most frequent symbols of all.
+Translation probabilities are those of IBM model 1 (Brown et al. 1993), by a few rounds of
+expectation maximization over all links of a source symbol and a target symbol of the same pair. A
+sentence may use the most probable translations of its symbols, and the most frequent symbols of
+all.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,44 +13,44 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seqloom.engine.word_lists import SharedWords, WordLists
+from seqloom.engine.shortlists.word_lists import SharedWords, WordLists
 from seqloom.errors import RunError
 from seqloom.remedies import Command, Remedy
 
 __all__ = ["Missed", "Pair", "Shortlist", "translation_probabilities"]
 
-LINKS = 4_000_000  # of source and target positions that are held at once
-SAMPLE = 256  # absent symbols from which the probability of all absent ones is estimated
-SPECIAL = 4  # symbols that every vocabulary begins with and every sentence may need
+LINKS = 4_000_000  # links processed at once
+SAMPLE = 256  # absent symbols from which the total probability of absent ones is estimated
+SPECIAL = 4  # special symbols, which are always allowed
 
 Pair = tuple[np.ndarray, np.ndarray]
 """The symbols of a source and of its target."""
 
 
 class Missed(NamedTuple):
-    """What a shortlist would have missed on pairs that it did not learn from."""
+    """Coverage of a shortlist on held-out pairs."""
 
-    tokens: float  # share of target symbols that are not in their sentence's list
-    sentences: float  # share of sentences with such a symbol
-    size: float  # symbols of a list, on average
+    tokens: float  # share of target symbols absent from their sentence's list
+    sentences: float  # share of sentences with an absent symbol
+    size: float  # mean size of a list
 
 
 class Links(NamedTuple):
-    """All pairs of a source position, or none at all, with a target position of the same pair."""
+    """All pairs of a source position, or NULL, with a target position of the same pair."""
 
-    keys: np.ndarray  # source symbol · target symbols + target symbol
+    keys: np.ndarray  # source symbol · number of target symbols + target symbol
     firsts: np.ndarray  # the first link of each target position
 
 
 class Probabilities(NamedTuple):
-    """t(target | source) of every pair of symbols that occur together; keys are in order."""
+    """t(target | source) of every pair of symbols that co-occur, sorted by key."""
 
     keys: np.ndarray
     values: np.ndarray
 
 
 def _links(pairs: Sequence[Pair], nothing: int, size: int) -> Links:
-    """Every target position beside every source position and beside nothing."""
+    """Link every target position to every source position and to NULL."""
     keys, counts = [], []
     for source, target in pairs:
         links = np.append(source, nothing).astype(np.int64)[None] * size + target[:, None]
@@ -60,7 +61,7 @@ def _links(pairs: Sequence[Pair], nothing: int, size: int) -> Links:
 
 
 def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
-    """Pairs in turn, as many at a time as have so many links."""
+    """Chunks of pairs with a bounded number of links."""
     chunk: list[Pair] = []
     links = 0
     for source, target in pairs:
@@ -78,7 +79,7 @@ def _chunks(pairs: Iterable[Pair]) -> Iterator[list[Pair]]:
 def translation_probabilities(
     pairs: Sequence[Pair], *, sources: int, targets: int, rounds: int = 4
 ) -> Probabilities:
-    """IBM model 1 from equal probabilities, in float64; source number `sources` is no word."""
+    """Train IBM model 1 from uniform probabilities, in float64; source number `sources` is NULL."""
     known = np.empty(0, dtype=np.int64)
     for chunk in _chunks(pairs):
         known = np.union1d(known, _links(chunk, sources, targets).keys)
@@ -94,7 +95,7 @@ def translation_probabilities(
 
 
 def _expected_counts(links: Links, known: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """How often each pair of symbols is linked, if each target position has one link."""
+    """The expected count of each pair of symbols, if each target position has one link."""
     where = np.searchsorted(known, links.keys)
     likely = values[where]
     sums = np.add.reduceat(likely, links.firsts)
@@ -105,12 +106,12 @@ def _expected_counts(links: Links, known: np.ndarray, values: np.ndarray) -> np.
 
 @dataclass(frozen=True)
 class Shortlist:
-    """The translations of each source symbol, and what every sentence may use besides."""
+    """The translations of each source symbol, and the symbols allowed in every sentence."""
 
-    words: np.ndarray  # int32: of one source symbol after the other, the likeliest first
+    words: np.ndarray  # int32: by source symbol, the most probable first
     starts: np.ndarray  # int64, one more than there are source symbols
     frequent: np.ndarray  # int32
-    size: int  # target symbols in all
+    size: int  # number of target symbols
 
     @classmethod
     def learn(
@@ -122,7 +123,7 @@ class Shortlist:
         frequent: int = 1_000,
         rounds: int = 4,
     ) -> "Shortlist":
-        """Keep the `best` translations of each source symbol, and the most frequent symbols."""
+        """Learn the `best` translations of each source symbol, and the most frequent symbols."""
         sources, targets = sizes
         found = translation_probabilities(pairs, sources=sources, targets=targets, rounds=rounds)
         origin, word = found.keys // targets, (found.keys % targets).astype(np.int32)
@@ -139,7 +140,7 @@ class Shortlist:
         return cls(word[: starts[sources]], starts, always, targets)
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """All of it as named arrays, for files."""
+        """The shortlist as named arrays, for files."""
         return {
             "words": self.words,
             "starts": self.starts.astype(np.int64),
@@ -149,7 +150,7 @@ class Shortlist:
 
     @classmethod
     def restore(cls, arrays: Mapping[str, np.ndarray], *, place: str) -> "Shortlist":
-        """The inverse of `arrays`; RunError where they are not those of a shortlist."""
+        """The inverse of `arrays`; RunError if they are invalid."""
         try:
             words, starts, frequent = (arrays[name] for name in ("words", "starts", "frequent"))
             size = int(arrays["size"][0])
@@ -171,7 +172,7 @@ class Shortlist:
 
     @cached_property
     def shared(self) -> SharedWords:
-        """What holds for all sentences, as the core takes it."""
+        """The lists shared by all sentences, in the core's layout."""
         usual = np.zeros(self.size, dtype=bool)
         usual[self.frequent] = True
         origin = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
@@ -187,16 +188,16 @@ class Shortlist:
     def for_rows(
         self, rows: Sequence[np.ndarray], *, needed: Sequence[Sequence[int]] | None = None
     ) -> WordLists:
-        """The symbols that each source may need, and those that its constraints name."""
+        """The candidate symbols of each source, and those required by its constraints."""
         return WordLists.of([()] * len(rows) if needed is None else needed, self.shared)
 
     def symbols(self, row: np.ndarray) -> np.ndarray:
-        """All symbols that an output of this source may have, in order."""
+        """All allowed output symbols of this source, sorted."""
         translations = [self.words[self.starts[i] : self.starts[i + 1]] for i in row]
         return np.unique(np.concatenate([self.frequent, *translations]))
 
     def count_missing(self, pairs: Sequence[Pair]) -> Missed:
-        """What outputs equal to these targets would have lacked."""
+        """Measure the coverage of these targets."""
         tokens, lacking, sentences, listed = 0, 0, 0, 0
         for source, target in pairs:
             own = self.symbols(source)
