@@ -6,51 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from seqloom.baselines.labels import TrainingRows, baselines
+from seqloom.baselines.labels import TrainingRows
 from seqloom.config import (
-    ColumnConfig,
-    DataConfig,
     LabelConfig,
     NumberConfig,
     TagsConfig,
-    TextConfig,
-    VectorConfig,
 )
-from seqloom.data import Columns, Corpus, Report, read_rows
 from seqloom.errors import RunError
 from seqloom.fields import learn_field
-
-WORDS = TextConfig(unit="symbol")
-REVIEWS = [
-    ("good good film", "+"),
-    ("good plot", "+"),
-    ("bad film", "-"),
-    ("film", "+"),
-]
-
-
-def known(
-    rows: list[tuple[str, str]], folder: Path, source: ColumnConfig, target: ColumnConfig
-) -> TrainingRows:
-    """Rows as a run keeps them."""
-    fields = [
-        learn_field(config, [row[side] for row in rows], seed=1)
-        for side, config in enumerate((source, target))
-    ]
-    config = DataConfig(header="no")
-    report = Report()
-    Corpus.build(
-        read_rows(rows, config, report),
-        Columns(fields[0], fields[1], config),
-        directory=folder / "train",
-        report=report,
-        fingerprint="",
-    )
-    return TrainingRows.open(folder / "train", fields[0], fields[1])
-
-
-def guesses(learnt: TrainingRows, sources: list[str]) -> dict[str, list[str]]:
-    return baselines(learnt, learnt.source.rows(sources))
+from tests.baselines.support import REVIEWS, WORDS, guesses, known
 
 
 def test_naive_bayes_is_bayes_rule_with_one_added_to_every_count(tmp_path: Path) -> None:
@@ -177,13 +141,6 @@ def test_linear_is_ridge_regression_on_counts(tmp_path: Path) -> None:
     wanted = [float(np.dot(features(text), weights)) * spread + mean for text in asked]
     assert [float(each) for each in found["linear"]] == pytest.approx(wanted, rel=1e-4)
     assert [float(each) for each in found["mean"]] == pytest.approx([mean] * 3, rel=1e-4)
-
-
-def test_a_source_that_cannot_be_counted_leaves_the_trivial_rule(tmp_path: Path) -> None:
-    learnt = known(
-        [("1 2", "a"), ("3 4", "b"), ("5 6", "b")], tmp_path, VectorConfig(), LabelConfig()
-    )
-    assert guesses(learnt, ["0 0"]) == {"commonest label": ["b"]}
 
 
 def test_rows_of_other_fields_are_refused(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Every metric keeps the contract of the family."""
 
+import math
+from collections.abc import Mapping
 from random import Random
 
 import numpy as np
@@ -9,6 +11,7 @@ from seqloom.metrics import (
     METRICS,
     NO_INTERVAL,
     Direction,
+    Interval,
     Predictions,
     Score,
     baseline_ahead,
@@ -134,7 +137,23 @@ def test_the_best_baseline_ahead_is_named_with_what_to_try() -> None:
         "better": [score("other", 9.0, Direction.LOWER), score("MSE", 0.3, Direction.LOWER)],
         "best": [score("MSE", 0.2, Direction.LOWER), score("R²", 0.0, Direction.HIGHER)],
     }
-    said = baseline_ahead({"R²": 0.6, "MSE": 0.4}, reached)
-    assert said.startswith("the baseline 'best' is ahead: MSE 0.20 against 0.40; give more rows")
-    assert baseline_ahead({"R²": 0.6, "MSE": 0.2}, reached) == ""
-    assert baseline_ahead({"BLEU": 1.0}, reached) == ""
+
+    def told(own: Mapping[str, float], intervals: Mapping[str, Interval] | None = None) -> str:
+        return baseline_ahead(own, reached, "try more rows", intervals=intervals or {})
+
+    said = told({"R²": 0.6, "MSE": 0.4})
+    assert said == "the baseline 'best' is ahead: MSE 0.20 against 0.40; try more rows"
+    assert told({"R²": 0.6, "MSE": 0.2}) == ""
+    assert told({"BLEU": 1.0}) == ""
+    assert told({"MSE": 0.204}) == ""  # the same figure
+    assert told({"MSE": 0.21}) != ""
+    assert told({"MSE": 0.4}, {"MSE": Interval(0.2, 0.6)}) == ""
+    assert told({"MSE": 0.4}, {"MSE": Interval(0.25, 0.6)}) == said
+    for lost in (math.nan, math.inf):
+        assert "best' is ahead: MSE 0.20 against" in told({"MSE": lost})
+        assert (
+            baseline_ahead(
+                {"MSE": 0.9}, {"lost": [score("MSE", lost, Direction.LOWER)]}, "", intervals={}
+            )
+            == ""
+        )

@@ -231,7 +231,7 @@ def test_labels_are_learnt_from_every_row(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also those of rows that the sample leaves out, when training and when checking."""
-    monkeypatch.setattr(importlib.import_module("seqloom.data.survey"), "SAMPLE", 10)
+    monkeypatch.setattr(importlib.import_module("seqloom.surveys.survey"), "SAMPLE", 10)
     task, (sentence, rare) = TASKS[name], RARE[name]
     rows = [*task.rows, *rare]
     short = chosen(task, updates=1, validate_every=1)

@@ -11,8 +11,9 @@ from seqloom.api.evaluate import evaluate
 from seqloom.api.load import load
 from seqloom.api.train import train
 from seqloom.config import DataConfig
-from seqloom.data import Report, TailSplit, hold_out, read_rows, survey
+from seqloom.data import Report, TailSplit, read_rows
 from seqloom.errors import ConfigError, DataError
+from seqloom.surveys import hold_out, survey
 
 HEADER = "time,x,y,event,note\n"
 

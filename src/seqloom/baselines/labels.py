@@ -1,7 +1,7 @@
-"""What a model must beat: simple rules learnt from the same training rows (S8).
+"""Baselines of labels, tags and numbers: simple rules learnt from the same training rows (S8).
 
-Each is a class that makes a guess for each row from what was learnt from. They see rows as the
-model does, cut into the same tokens.
+Each is a class that predicts a cell per row. Baselines read rows as the model does, in the same
+tokens. Cheap ones are also compared at the end of training.
 """
 
 from abc import ABC, abstractmethod
@@ -14,17 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.baselines.windows import ConcatenatedWindows, beginnings, windows_around
-from seqloom.data import Corpus
+from seqloom.data import Corpus, CorpusPass
 from seqloom.errors import RunError
 from seqloom.fields import Field, Values
 from seqloom.registry import Family
 
-__all__ = ["BASELINES", "Baseline", "TrainingRows", "baselines"]
+__all__ = ["BASELINES", "MOST_COUNTS", "Baseline", "TrainingRows", "baselines"]
 
-MOST_COUNTS = 1 << 25  # of pairs of a label and a token
-FIRST = 16  # tokens of a text that a linear classifier sees
-REACH = 2  # tokens on either side of a token that it sees
-SOLVER_STEPS = 200  # steps towards the linear baseline's weights
+MOST_COUNTS = 1 << 25  # size of a table of label and token counts
+FIRST = 16  # first tokens of a text that a linear classifier reads
+REACH = 2  # tokens read on either side
+SOLVER_STEPS = 200  # solver iterations of the linear baseline
 
 Counts = NDArray[np.float64]
 Ids = NDArray[np.int64]
@@ -32,15 +32,15 @@ Ids = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class TrainingRows:
-    """The rows learnt from, with the fields of their columns."""
+    """The training rows, with the fields of their columns."""
 
-    rows: Corpus
+    rows: CorpusPass
     source: Field
     target: Field
 
     @classmethod
     def open(cls, place: Path, source: Field, target: Field) -> "TrainingRows":
-        """What a run learnt from; RunError where it is gone or is not of these fields."""
+        """The rows that a run was trained on; RunError if they are missing or of other fields."""
         rows = Corpus.open(place)
         for column, values in ((source, rows.sources), (target, rows.targets)):
             symbols = column.items.symbols is not None
@@ -48,63 +48,75 @@ class TrainingRows:
                 raise RunError(
                     "its rows are not those of the run", place=place, remedy="train on to mend it"
                 )
-        return cls(rows, source, target)
+        return cls(CorpusPass(rows), source, target)
 
     @property
     def countable(self) -> bool:
-        """Whether the source is made of symbols, so that it can be told how often each comes."""
+        """Whether the source consists of symbols, whose occurrences can be counted."""
         return self.source.items.symbols is not None
 
     def tokens(self) -> tuple[Ids, Ids]:
-        """The source's tokens, one after another and without `<end>`, and the row of each."""
+        """The concatenated tokens of the source without `<end>`, and the row of each."""
         values, rows = self.rows.flat("source", closing=self.source.closing)
         return token_ids(values), rows
 
     def source_rows(self, count: int) -> list[Ids]:
-        """The tokens of each of the first so many sources, without `<end>`."""
+        """The tokens of each of the first `count` sources, without `<end>`."""
         tokens, rows = self.tokens()
         ends = np.searchsorted(rows, np.arange(1, count + 1))
         return np.split(tokens[: ends[-1]], ends[:-1]) if count else []
 
+    def target_cell(self, row: int) -> str:
+        """The target of a training row."""
+        batch = self.rows.batch(np.array([row]))
+        return self.target.cell(batch.target[0, : batch.target_lengths[0]])
+
     def fits_windows(self, size: int) -> bool:
-        """Whether a linear classifier on so many concatenated tokens is small enough to learn."""
+        """Whether a linear classifier on windows of this size is small enough to learn."""
         return self.countable and size * self.source.items.count * self.target.items.count <= (
             MOST_COUNTS
         )
 
 
 class Baseline(ABC):
-    """A rule that guesses the targets of one kind; register it in BASELINES under its name."""
+    """A rule that predicts targets of one kind; register it in BASELINES under its name."""
 
     target: ClassVar[str]  # the kind of the target column
+    is_cheap: ClassVar[bool] = True  # whether it is compared at the end of training too
+    reads_items: ClassVar[bool] = False  # whether it reads encoded items rather than token ids
 
     @abstractmethod
-    def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
-        """A cell for each source; None where the rule does not fit the columns."""
+    def outputs(self, known: TrainingRows, sources: Sequence[Any]) -> list[str] | None:
+        """A cell for each source; None if the rule does not apply to the columns."""
 
 
-BASELINES: Family[Any, type[Baseline]] = Family("baseline", home=__name__)
+BASELINES: Family[Any, type[Baseline]] = Family("baseline", home="seqloom.baselines")
 
 
-def baselines(known: TrainingRows, sources: Sequence[Values]) -> dict[str, list[str]]:
-    """A guess for each of these encoded sources, by every rule that fits the target."""
-    tokens = [token_ids(row[: len(row) - known.source.closing]) for row in sources]
+def baselines(
+    known: TrainingRows, sources: Sequence[Values], *, only_cheap: bool = False
+) -> dict[str, list[str]]:
+    """Predictions for these encoded sources by every baseline of the target's kind."""
+    items = [row[: len(row) - known.source.closing] for row in sources]
+    tokens = [token_ids(row) for row in items] if known.countable else items
     kind, found = known.target.config.kind, {}
     for name in BASELINES.kinds():
         rule = BASELINES.parts[name]
-        outputs = rule().outputs(known, tokens) if rule.target == kind else None
+        if rule.target != kind or (only_cheap and not rule.is_cheap):
+            continue
+        outputs = rule().outputs(known, items if rule.reads_items else tokens)
         if outputs is not None:
             found[name] = outputs
     return found
 
 
 def token_ids(values: Values) -> Ids:
-    """The tokens alone of items that may also be spelt."""
+    """The token ids of items that may also have spellings."""
     return np.asarray(_first_column(values), np.int64)
 
 
 def _first_column(values: Values) -> Values:
-    """The same as they lie, which is perhaps on disk."""
+    """The first column, unconverted, as it may be on disk."""
     return values if values.ndim == 1 else values[:, 0]
 
 
@@ -122,8 +134,9 @@ class MajorityLabel(Baseline):
 
 @BASELINES.part("naive Bayes")
 class NaiveBayes(Baseline):
-    """The label with the largest log P(label) + Σ log P(token | label), with one added to every
-    count; tokens that were never seen say nothing."""
+    """Naive Bayes: the label with the largest log P(label) + Σ log P(token | label), with add-one
+    smoothing; unknown tokens are ignored.
+    """
 
     target = "label"
 
@@ -148,9 +161,11 @@ class NaiveBayes(Baseline):
 @BASELINES.part("concatenated window, 16 tokens")
 class LinearBeginning(Baseline):
     """A linear classifier on the concatenated one-hot vectors of the first tokens, by ridge
-    regression on whether a row has each label."""
+    regression on each label's indicator.
+    """
 
     target = "label"
+    is_cheap = False
 
     def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
         """A cell for each source."""
@@ -164,7 +179,7 @@ class LinearBeginning(Baseline):
 
 @BASELINES.part("commonest tag of each word")
 class MajorityTags(Baseline):
-    """For each token the tag it mostly has; for one never seen, the commonest of all."""
+    """The most frequent tag of each token; for an unknown token, the most frequent tag of all."""
 
     target = "tags"
 
@@ -185,9 +200,11 @@ class MajorityTags(Baseline):
 @BASELINES.part("concatenated window, 5 tokens")
 class LinearWindow(Baseline):
     """A linear classifier on the concatenated one-hot vectors of a token and its neighbours, by
-    ridge regression on whether it has each tag."""
+    ridge regression on each tag's indicator.
+    """
 
     target = "tags"
+    is_cheap = False
 
     def outputs(self, known: TrainingRows, sources: Sequence[Ids]) -> list[str] | None:
         """A cell for each source."""
@@ -203,7 +220,7 @@ class LinearWindow(Baseline):
 
 @BASELINES.part("commonest tag")
 class MajorityTag(Baseline):
-    """The same for every step of a source that is not made of symbols."""
+    """The most frequent tag, for sources that are not symbols."""
 
     target = "tags"
 
@@ -228,8 +245,9 @@ class MeanNumber(Baseline):
 
 @BASELINES.part("linear")
 class RidgeRegression(Baseline):
-    """Ridge regression on how often each token comes, and on how many there are: the weights w with
-    the least Σ (x·w − y)² + w², found by conjugate gradients."""
+    """Ridge regression on token counts and the number of tokens: the weights w with the least Σ
+    (x·w − y)² + w², found by conjugate gradients.
+    """
 
     target = "number"
 
@@ -249,7 +267,7 @@ class RidgeRegression(Baseline):
 
 
 def _classify(learnt: Ids, classes: Ids, asked: Ids, known: TrainingRows) -> Ids:
-    """The likeliest class of each window that is asked for, by ridge regression on those learnt."""
+    """Predict the class of each window, by ridge regression on the training windows."""
     vocabulary, kinds = known.source.items.count, known.target.items.count
     targets = (classes[:, None] == np.arange(kinds)).astype(np.float32)
     shares = targets.mean(axis=0)
@@ -262,21 +280,21 @@ def _classify(learnt: Ids, classes: Ids, asked: Ids, known: TrainingRows) -> Ids
 
 @dataclass(frozen=True)
 class _BagsOfWords:
-    """A matrix with a row of counts for each text: of its tokens, then of all of them, then 1."""
+    """A matrix of bag-of-words rows: the counts of each token, their total, and 1."""
 
     tokens: Ids
-    rows: Ids  # of each token
+    rows: Ids  # row of each token
     texts: int
     vocabulary: int
 
     def matvec(self, weights: Counts) -> Counts:
-        """The matrix times a vector."""
+        """Multiply the matrix by a vector."""
         parts = weights[self.tokens] + weights[-2]
         sums = np.bincount(self.rows, parts, minlength=self.texts)
         return np.asarray(sums + weights[-1], np.float64)
 
     def rmatvec(self, values: Counts) -> Counts:
-        """The matrix, transposed, times a vector."""
+        """Multiply the transposed matrix by a vector."""
         parts = values[self.rows]
         tokens = np.bincount(self.tokens, parts, minlength=self.vocabulary)
         return np.concatenate([tokens, [parts.sum(), values.sum()]])

@@ -1,4 +1,6 @@
-"""A run on one page: its data, model, curves, held-out results, examples, and how to repeat it."""
+"""The report of a run as one page: data, model, curves, validation results, examples, and the
+commands to reproduce it.
+"""
 
 import html
 from collections.abc import Sequence
@@ -13,7 +15,8 @@ from seqloom.drawing.forecast import fill_forecast
 from seqloom.drawing.image_files import Drawing
 from seqloom.drawing.page import page, section, table
 from seqloom.drawing.results import score_table
-from seqloom.drawing.views import View, drawing_of, fragment_of, text_of
+from seqloom.drawing.views import View, fragment_of
+from seqloom.explain import drawing_of, text_of
 from seqloom.metrics import Score
 from seqloom.prediction import Forecast
 from seqloom.tasks.evaluation import Breakdown, breakdown_dicts
@@ -24,13 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = ["PAGES", "ForecastReport", "RunReport"]
 
-SHOWN = 8  # examples at either end
-BUCKETS = 6  # of lengths
+SHOWN = 8  # examples from either end
+BUCKETS = 6  # groups by length
 
 
 @dataclass(frozen=True, eq=False)
 class RunReport:
-    """All that a page about a run says."""
+    """The content of a run's report."""
 
     run: str
     facts: tuple[tuple[str, str], ...]
@@ -43,13 +46,15 @@ class RunReport:
     options: tuple[tuple[str, str], ...]
     repeat: tuple[str, ...]  # commands
     scale: Scale = CHRF
-    views_heading: str = "Attention of three examples"  # what the looks show
+    views_heading: str = "Attention of three examples"  # what the views show
     breakdowns: tuple[Breakdown, ...] = ()
+    diagnosis: str = ""  # the run's problem and what to try, if any
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
             "run": self.run,
+            **({"diagnosis": self.diagnosis} if self.diagnosis else {}),
             "facts": dict(self.facts),
             "parts": [{"parameters": count, "part": name} for count, name in self.parts],
             "scores": [score.as_dict() for score in self.scores],
@@ -82,11 +87,11 @@ class RunReport:
         ]
 
     def rank_rows(self) -> list[ReportRow]:
-        """The rows from the best to the worst; among equals, the one the model is surer of."""
+        """The rows from the best to the worst, ties by the model's confidence."""
         return sorted(self.report_rows, key=lambda each: (-each.quality, -each.score))
 
     def page(self) -> str:
-        """The whole HTML file; it opens without a network."""
+        """The whole HTML file, which needs no network."""
         return page(
             f"{self.run}: a report",
             [
@@ -103,13 +108,13 @@ class RunReport:
         )
 
     def _headline(self) -> list[str]:
-        """The leading score on held-out rows."""
+        """The main score on validation rows, and the diagnosis."""
+        told = [f"<p>{html.escape(self.diagnosis)}</p>"] if self.diagnosis else []
         if not self.scores:
-            return []
+            return told
         words = html.escape(str(self.scores[0]))
-        return [
-            f'<p class="headline"><strong>{words}</strong> on {self.row_count:,} held-out rows</p>'
-        ]
+        rows = f"{self.row_count:,} held-out rows"
+        return [f'<p class="headline"><strong>{words}</strong> on {rows}</p>', *told]
 
     def _curves(self) -> Drawing:
         return Drawing((), lambda figure, _: fill_curves(figure, self.curves, self.best))
@@ -125,7 +130,7 @@ class RunReport:
         return words + score_table(self.scores)
 
     def _examples(self) -> list[str]:
-        """The best, the worst, and what lengths have to do with it."""
+        """The best and the worst examples, and quality by length."""
         shown = min(SHOWN, (len(self.report_rows) + 1) // 2)
         return [
             section("Best examples", self._table(self.rank_rows()[:shown])),
@@ -147,7 +152,7 @@ class RunReport:
 
     @property
     def row_count(self) -> int:
-        """How many rows were judged."""
+        """The number of scored rows."""
         return len(self.report_rows)
 
     def _quality(self, each: ReportRow) -> str:
@@ -170,14 +175,14 @@ class RunReport:
 
 @dataclass(frozen=True, eq=False)
 class ForecastReport(RunReport):
-    """The same of a run that forecasts: its best and its worst window."""
+    """The report of a forecasting run, with its best and worst windows."""
 
     forecasts: tuple[Forecast, ...] = ()  # from the best to the worst
     windows: int = 0
 
     @property
     def row_count(self) -> int:
-        """How many windows were forecast."""
+        """The number of forecast windows."""
         return self.windows
 
     def _examples(self) -> list[str]:
@@ -200,7 +205,7 @@ def _forecast(forecast: Forecast) -> Drawing:
 
 
 def _fill_lengths(report: RunReport, figure: "Figure", _labels: Sequence[str]) -> None:
-    """A point for each row, and the mean of each sixth."""
+    """Draw a point for each row, and the mean of each sixth."""
     figure.set_size_inches(6.4, 3.2)
     axes = figure.add_subplot()
     lengths = [each.length for each in report.report_rows]

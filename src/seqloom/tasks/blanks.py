@@ -1,4 +1,4 @@
-"""Blanks: tokens of a text that are left out, told from those around them (S8, fill-in)."""
+"""Blanks: masked tokens of a text, predicted from their context (S8, fill-in)."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -30,14 +30,14 @@ from seqloom.tasks.task import TASKS, Task
 
 __all__ = ["BLANKS", "BlanksTask", "HeldOutBlanks", "bigram_score", "blank_scores"]
 
-ROWS = 1_000  # that are asked for at a validation
+ROWS = 1_000  # masked rows per validation
 BASELINE = "two-sided bigrams"
 KIND = BlanksConfig().kind
 SCALE = Scale("told right, %", "tokens")
 
 
 class HeldOutBlanks(HeldOut[MaskFiller]):
-    """Measures weights by blanks of held-out rows, the same each time."""
+    """Evaluates weights on the same masked tokens of validation rows each time."""
 
     def __init__(self, prepared: PreparedData, model: MaskFiller, masking: Masking) -> None:
         super().__init__(prepared, model)
@@ -52,7 +52,7 @@ class HeldOutBlanks(HeldOut[MaskFiller]):
             self._questions.append(BlankQuery(values, positions, target[positions]))
 
     def measure(self, tensors: Mapping[str, Tensor]) -> Measurement:
-        """The mean surprise of a token that was left out, and the share that is told right."""
+        """The mean negative log-likelihood of masked tokens, and the accuracy."""
         self.set_weights(tensors)
         answers = self.model.answer_queries(self._questions)
         told = BlankScores(*map(np.concatenate, zip(*answers, strict=True)))
@@ -62,7 +62,7 @@ class HeldOutBlanks(HeldOut[MaskFiller]):
         return Measurement(-float(told.log_probabilities.mean()), (accuracy,))
 
     def samples(self) -> list[ValidationSample]:
-        """Rows with one blank each, what was there, and what the model thinks."""
+        """Rows with one blank each, the original token, and the model's predictions."""
         shown = [each for each in self._questions if len(each.positions)][: self.training.samples]
         rows, references = [], []
         for question in shown:
@@ -87,11 +87,11 @@ class BlanksTask(Task[MaskFiller]):
     verb = "Fill in"
 
     def describe_fields(self, source: Field, target: Field) -> str:
-        """Where blanks are filled in."""
+        """The text in which blanks are filled."""
         return f"Fills blanks in {name_field(source)}"
 
     def examples(self, model: MaskFiller, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
-        """Held-out texts with the token in the middle left out."""
+        """Validation texts with their middle token masked."""
         found = []
         for row in spread_by_length(plain_rows(model, held)):
             values = np.array(row.source_values)
@@ -104,7 +104,7 @@ class BlanksTask(Task[MaskFiller]):
         return found
 
     def masking(self, config: Config, target: Any) -> Masking:
-        """Tokens are masked anew in each update."""
+        """Draw new masks for each update."""
         return Masking(target.config, target.fillable, config.seed)
 
     def predictor(
@@ -116,29 +116,29 @@ class BlanksTask(Task[MaskFiller]):
         *,
         run: RunDirectory | None = None,
     ) -> MaskFiller:
-        """The network as one that fills blanks in."""
+        """A predictor that fills blanks."""
         known = None if run is None else run.cache_directory / "train"
         return MaskFiller(config, source, target, network, known)
 
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOutBlanks:
-        """The share of held-out tokens that are told right."""
+        """The accuracy on masked validation tokens."""
         config, target = prepared.config, prepared.target
         model = self.predictor(config, prepared.source, target, network)
         return HeldOutBlanks(prepared, model, self.masking(config, target))
 
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
-        """The loss of guessing by how common each token is."""
+        """The loss of predicting token frequencies."""
         return symbol_guess_loss(train, valid, target.items.count)
 
     def data_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
-        """A column that is named on one side is read on both."""
+        """A column named on one side is used for both."""
         data = options.get("data", {})
         if not {"source", "target"} & set(data):
             return options
         return merge(options, {"data": one_column(data)})
 
     def describe(self, config: Config) -> str:
-        """What a model does."""
+        """Describe what a model does."""
         return "a model of gaps fills them in"
 
     def evaluate(
@@ -150,19 +150,18 @@ class BlanksTask(Task[MaskFiller]):
         search: Search | None = None,
         lowercase: bool = False,
     ) -> Evaluation:
-        """How often each token is told from all others, beside pairs of neighbours that were
-        counted in what the model has learnt from."""
+        """The accuracy for each token given all others, compared with a bigram baseline."""
         self.check_evaluation(model.config, search, lowercase=lowercase)
         report = Report()
         texts = [row.target for row in self.data_rows(model, data, options, report)]
         return with_baselines(
             Evaluation(report, tuple(blank_scores(model.token_scores(texts)))),
-            model.training_rows,
+            model,
             lambda place: bigram_score(model, texts, place),
         )
 
     def report_rows(self, model: MaskFiller, held: Sequence[HeldOutRow]) -> ReportRows:
-        """Texts, judged by the share of their tokens that are told, every one from all others."""
+        """Texts, scored by the accuracy for each token given all others."""
         texts = [row.target for row in held]
         told = model.token_scores(texts)
         rows = tuple(
@@ -179,14 +178,14 @@ class BlanksTask(Task[MaskFiller]):
         return ReportRows(SCALE, rows, tuple(blank_scores(told)))
 
     def cells(self, model: MaskFiller, held: Sequence[HeldOutRow]) -> list[Cell]:
-        """Short texts with a blank in the middle of each."""
+        """Short texts with a blank in the middle."""
         texts = super().cells(model, held)
         return [cell for text in texts if (cell := _with_blank(model, text)) is not None]
 
     def explain(
         self, model: MaskFiller, cell: Cell, output: Output | str | None = None
     ) -> ExplainedBlanks:
-        """A text with blanks, and the token that the model puts into each."""
+        """A text with blanks, and the model's token for each."""
         refuse_output(model, output)
         values = model.encode_cell(cell)
         if not (values == BLANK).any():
@@ -209,8 +208,9 @@ BLANKS = TASKS.part(KIND)(BlanksTask())
 
 
 def blank_scores(told: Sequence[BlankScores]) -> list[Score]:
-    """The share of tokens that are told right, each from all others, and their perplexity; a token
-    outside the vocabulary is never right, and has none."""
+    """The accuracy for tokens given all others, and their perplexity; tokens outside the vocabulary
+    count as wrong and have no perplexity.
+    """
     known = [each.tokens != UNK for each in told]
     likely = [
         float(t.log_probabilities[k].sum()) for t, k in zip(told, known, strict=True) if k.any()
@@ -221,9 +221,9 @@ def blank_scores(told: Sequence[BlankScores]) -> list[Score]:
 
 
 def bigram_score(model: MaskFiller, texts: Sequence[str], place: Path) -> dict[str, Score]:
-    """The same share for pairs of neighbours that were counted in the rows a model learnt from.
+    """The accuracy of bigrams counted in the model's training rows.
 
-    RunError where these are gone.
+    RunError if those are missing.
     """
     learnt, part = last_tokens(Corpus.open(place).sources)
     known = Bigrams.learn(learnt, model.target.fillable)
@@ -241,14 +241,14 @@ def _accuracy(right: Sequence[np.ndarray]) -> Score:
 
 
 def _without_blanks(question: BlankQuery) -> Values:
-    """The text with its tokens in place of its blanks."""
+    """The text with its tokens restored in place of blanks."""
     values = question.values.copy()
     values[question.positions] = question.tokens
     return values
 
 
 def _with_blank(model: MaskFiller, values: Any) -> Values | None:
-    """A text with a blank in its middle; None where no token of it can be left out."""
+    """A text with a blank in its middle; None if no token can be masked."""
     places = np.flatnonzero(model.target.fillable[values])
     if not len(places):
         return None

@@ -1,4 +1,4 @@
-"""Language models: text without a source, scored and continued (S8)."""
+"""Language models: texts without a source, scored and continued (S8)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,7 +27,7 @@ from seqloom.remedies import Remedy, Setting
 from seqloom.runs.held_out import HeldOut, Measurement, exposure_gap, symbol_guess_loss
 from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import Progress, Validation, ValidationSample
-from seqloom.runs.streams import STEPS, chunks
+from seqloom.runs.streams import chunk_steps, chunks
 from seqloom.search import Search
 from seqloom.store import RunDirectory
 from seqloom.tasks.evaluation import Evaluation, with_baselines
@@ -40,27 +40,28 @@ from seqloom.training import measure_stream
 __all__ = ["LANGUAGE_MODEL", "LanguageModelTask", "explain_text", "language_scores", "ngram_scores"]
 
 SCALE = Scale("nats a character", "tokens", digits=2, top=None, lower_is_better=True)
-ORDERS = {"character": 7, "byte": 7}  # tokens in the longest n-grams; 5 of other units
-BEGINNING = 4  # words of a held-out text that an example gives
-STREAM_ROWS = 16  # of a held-out stream, read side by side
+ORDERS = {"character": 7, "byte": 7}  # longest n-grams; 5 for other units
+BEGINNING = 4  # words of a validation text in an example
+STREAM_ROWS = 16  # parallel rows of a validation stream
 
 
 class HeldOutTexts(HeldOut[TextPredictor]):
-    """Measures weights by the loss of held-out texts; without a source no outputs differ."""
+    """Evaluates weights by the loss of validation texts; without a source there are no outputs to
+    compare.
+    """
 
     def measure(self, tensors: Mapping[str, Tensor]) -> Measurement:
-        """The loss per token; a stream is read from its beginning to its end."""
+        """The loss per token; a stream is read from beginning to end."""
         if not self.model.is_stream:
             return super().measure(tensors)
         self.set_weights(tensors)
-        read = chunks(self.rows, lanes=STREAM_ROWS, steps=self.training.truncate or STEPS)
+        read = chunks(self.rows, lanes=STREAM_ROWS, steps=chunk_steps(self.training))
         return Measurement(measure_stream(self.model.network, read))
 
     def validation(
         self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
     ) -> Validation:
-        """The results of the newest step; the exposure gap of texts without an end is not
-        measured."""
+        """The validation of the newest step; there is no exposure gap for texts without an end."""
         endless = self.model.is_stream or not self.model.target.has_end
         gap = 0.0 if endless else exposure_gap(self, measured.loss)
         return replace(super().validation(progress, measured, samples), gap=gap)
@@ -75,7 +76,7 @@ class LanguageModelTask(Task[TextPredictor]):
     verb = "Continue"
 
     def describe_fields(self, source: Field, target: Field) -> str:
-        """What is continued."""
+        """The text to continue."""
         return f"Continues {name_field(target)}"
 
     def examples(self, model: TextPredictor, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
@@ -94,20 +95,20 @@ class LanguageModelTask(Task[TextPredictor]):
         *,
         run: RunDirectory | None = None,
     ) -> TextPredictor:
-        """The network as a writer that continues beginnings."""
+        """A predictor that continues prompts."""
         return text_predictor(config, source, target, network, run=run)
 
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[TextPredictor]:
-        """The loss of held-out texts."""
+        """The loss of validation texts."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
         return HeldOutTexts(prepared, model)
 
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
-        """The loss of guessing by how common each token is."""
+        """The loss of predicting token frequencies."""
         return symbol_guess_loss(train, valid, target.items.count)
 
     def describe(self, config: Config) -> str:
-        """What a model does."""
+        """Describe what a model does."""
         return "a language model foretells given texts"
 
     def evaluate(
@@ -119,18 +120,18 @@ class LanguageModelTask(Task[TextPredictor]):
         search: Search | None = None,
         lowercase: bool = False,
     ) -> Evaluation:
-        """Perplexity and bits per character, beside n-grams of what the model has learnt from."""
+        """Perplexity and bits per character, compared with n-grams of the training data."""
         self.check_evaluation(model.config, search, lowercase=lowercase)
         report = Report()
         texts = [row.target for row in self.data_rows(model, data, options, report)]
         return with_baselines(
             Evaluation(report, tuple(language_scores(model, texts))),
-            model.training_rows,
+            model,
             lambda place: ngram_scores(model, texts, place),
         )
 
     def report_rows(self, model: TextPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
-        """Texts, each judged by what a character of it costs."""
+        """Texts, scored by their loss per character."""
         texts = [row.target for row in held]
         rows = tuple(
             ReportRow("", text, "", each.log_probability / max(1, count), len(each.tokens), 0.0)
@@ -141,13 +142,13 @@ class LanguageModelTask(Task[TextPredictor]):
         return ReportRows(SCALE, rows, tuple(language_scores(model, texts)))
 
     def cells(self, model: TextPredictor, held: Sequence[HeldOutRow]) -> list[Cell]:
-        """The texts themselves, which the model is seen to read."""
+        """The texts themselves, as input for explanations."""
         return [row.target for row in held if row.is_short(row.target, row.target_values)]
 
     def explain(
         self, model: TextPredictor, cell: Cell, output: Output | str | None = None
     ) -> ExplainedText:
-        """A text, while the model reads it: the input, or one that it has written itself."""
+        """A text as read by the model: the input, or its own output."""
         if isinstance(output, Output) and output.ids:
             return language_model_tokens(model, output.ids)
         if output is not None:
@@ -163,14 +164,14 @@ LANGUAGE_MODEL = TASKS.part("language model")(LanguageModelTask())
 
 @dataclass(frozen=True)
 class _Lines:
-    """What each line of a text costs, its tokens and its characters."""
+    """The loss of each line of a text, with its numbers of tokens and characters."""
 
     log_probabilities: NDArray[np.float64]
     tokens: NDArray[np.int64]
     characters: NDArray[np.int64]
 
     def scores(self) -> list[Score]:
-        """Perplexity, and what a character costs."""
+        """Perplexity, and losses per character."""
         return [
             perplexity(self.log_probabilities, self.tokens),
             bits_per_character(self.log_probabilities, self.characters),
@@ -179,7 +180,7 @@ class _Lines:
 
 
 def language_scores(model: TextPredictor, texts: Sequence[str]) -> list[Score]:
-    """Perplexity per token, bits and nats per character; the end of a line is a character."""
+    """Perplexity per token, bits and nats per character; a line end is a character."""
     scored = _score_texts(model, texts)
     found = np.array([each.log_probability for each in scored])
     tokens = np.array([len(each.tokens) for each in scored])
@@ -187,9 +188,9 @@ def language_scores(model: TextPredictor, texts: Sequence[str]) -> list[Score]:
 
 
 def ngram_scores(model: TextPredictor, texts: Sequence[str], place: Path) -> dict[str, Score]:
-    """The same of n-grams counted in what the model has learnt from, which lies at a place.
+    """The same scores for n-grams counted in the model's training data.
 
-    RunError where it is gone.
+    RunError if that is missing.
     """
     target, size = model.target, model.target.size
     config: TextConfig = target.config
@@ -212,13 +213,15 @@ def _score_texts(model: TextPredictor, texts: Sequence[str]) -> list[ScoredOutpu
 
 
 def _characters(model: TextPredictor, texts: Sequence[str]) -> NDArray[np.int64]:
-    """Of each text, with the end of each line, which is in the lines of a stream already."""
+    """The characters of each text, with a line end for each line; lines of a stream have one
+    already.
+    """
     return np.array([len(text) + (not model.is_stream) for text in texts])
 
 
 def explain_text(
     model: TextPredictor, cell: Cell, output: Output | str | None = None
 ) -> ExplainedText:
-    """An input with the output that a model of text gives for it, or with this one."""
+    """An input with the model's output text, or with the given one."""
     task = LANGUAGE_MODEL if model.is_language_model else TEXT
     return task.explain(model, cell, output)

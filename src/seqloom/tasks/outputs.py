@@ -1,4 +1,6 @@
-"""What tasks share whose outputs are compared with references: text, label, tags, number."""
+"""Common parts of the tasks whose outputs are compared with references: text, label, tags,
+number.
+"""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +23,7 @@ from seqloom.tasks.report_rows import HeldOutRow
 from seqloom.tasks.task import Task
 
 __all__ = [
+    "baseline_scores",
     "encode_sources",
     "evaluate_outputs",
     "explain_labels",
@@ -35,22 +38,21 @@ Pairs = list[tuple[str, str]]
 
 
 def score_groups(model: Predictor, rows: Pairs) -> Iterator[ScoredOutput]:
-    """The log-probability of each target that can be scored, some rows at a time."""
+    """The log-probability of each target that can be scored, in groups of rows."""
     rows = [row for row in rows if model.can_score(row)]
     for start in range(0, len(rows), GROUP):
         yield from model.score_held_out(rows[start : start + GROUP])
 
 
 def perplexity_score(scored: Sequence[ScoredOutput]) -> Score:
-    """The perplexity of given outputs; labels that training did not have are no part of it, since
-    no number would be."""
+    """The perplexity of given outputs, without unseen labels, whose probability is 0."""
     scored = [each for each in scored if each.log_probability > -math.inf] or scored
     counts = [len(each.tokens) for each in scored]
     return perplexity([each.log_probability for each in scored], counts)
 
 
 def encode_sources(model: Predictor, held: Sequence[HeldOutRow]) -> list[EncodedInput]:
-    """The sources of held-out rows as the model reads them."""
+    """The encoded sources of validation rows."""
     reader = model.input_reader
     return [reader.truncate(number, row.source_values) for number, row in enumerate(held)]
 
@@ -63,7 +65,7 @@ def evaluate_outputs(
     *,
     search: Search | None = None,
 ) -> Evaluation:
-    """The metrics of what a head gives, its perplexity if it has one, and what baselines reach."""
+    """The metrics of a head's outputs, its perplexity if defined, and baselines."""
     report = Report()
     rows = [(row.source, row.target) for row in task.data_rows(model, data, options, report)]
     outputs = list(model.stream_cells((source for source, _ in rows), search=search))
@@ -79,21 +81,22 @@ def evaluate_outputs(
             warnings=WarningCounts.of(outputs),
             temperature=model.network.head.temperature,
         ),
-        model.training_rows,
-        lambda place: _baseline_scores(task, model, rows, place),
+        model,
+        lambda place: baseline_scores(task, model, rows, place),
     )
 
 
-def _baseline_scores(
-    task: Task[Any], model: HeadPredictor, rows: Pairs, place: Path
+def baseline_scores(
+    task: Task[Any], model: Predictor, rows: Pairs, place: Path, *, lowercase: bool = False
 ) -> Mapping[str, Score]:
-    """The leading score of every baseline that fits the target; RunError where the training rows
-    are gone."""
+    """The main score of every baseline of this kind of target; RunError if the training rows are
+    missing.
+    """
     known = TrainingRows.open(place, model.source, model.target)
-    sources = model.source.rows([source for source, _ in rows])
+    sources = known.source.rows([source for source, _ in rows])
     references = [target for _, target in rows]
     return {
-        name: task.metrics(outputs, references)[0]
+        name: task.metrics(outputs, references, lowercase=lowercase)[0]
         for name, outputs in baselines(known, sources).items()
     }
 
@@ -101,7 +104,7 @@ def _baseline_scores(
 def explain_labels(
     model: HeadPredictor, cell: Cell, output: Output | str | None, *, one_for_each: bool
 ) -> ExplainedLabels:
-    """An input with its label, or with a tag for each of its tokens."""
+    """An input with its label, or with a tag for each token."""
     values = model.encode_cell(cell)
     text = _output_text(model.predict_rows([values])[0] if output is None else output)
     wrong = model.target.fault(text)
@@ -121,7 +124,7 @@ def explain_labels(
 
 
 def refuse_output(model: Predictor, output: Output | str | None) -> None:
-    """ConfigError where an output is to be explained that is not a label, tags or a text."""
+    """Raise ConfigError if the output to explain is not a label, tags or a text."""
     if output is not None:
         raise ConfigError(
             f"names a label or tags, and this model gives {model.target.describe()}",

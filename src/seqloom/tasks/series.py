@@ -1,4 +1,4 @@
-"""Series: columns of numbers over time, forecast from their past (S1.2)."""
+"""Series: forecasts of numeric columns from their past (S1.2)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -47,7 +47,7 @@ class SeriesTask(Task[Forecaster]):
     has_perplexity = False
 
     def draft(self, request: TrainingRequest, watch: TrainingObserver) -> RunDraft[ReportedTable]:
-        """Read the series and plan a new run, before anything of it is written."""
+        """Read the series and plan a new run, before anything is written."""
         return draft_series(request, watch, check=self.check_config)
 
     def prepare(
@@ -58,11 +58,13 @@ class SeriesTask(Task[Forecaster]):
         *,
         draft: RunDraft[ReportedTable] | None = None,
     ) -> PreparedData:
-        """Make or find a run's configuration, columns and scale, and its encoded windows."""
+        """Create or load a run's configuration, columns and scale, and its encoded windows."""
         return prepare_series(directory, request, watch, draft=draft, check=self.check_config)
 
-    def check_data(self, request: TrainingRequest, wording: Wording) -> Iterator[str]:
-        """What is in a series and what training would make of it, as lines of text."""
+    def check_data(
+        self, request: TrainingRequest, wording: Wording, watch: TrainingObserver
+    ) -> Iterator[str]:
+        """Describe a series and the training it would lead to, as lines of text."""
         return check_series(request, check=self.check_config, wording=wording)
 
     def predictor(
@@ -79,24 +81,24 @@ class SeriesTask(Task[Forecaster]):
         return Forecaster(config, source, target, network, known)
 
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOutSeries:
-        """The errors of forecasts of held-out windows."""
+        """The forecast errors on validation windows."""
         model = self.predictor(prepared.config, prepared.source, prepared.target, network)
         return HeldOutSeries(prepared, model)
 
     def guess_loss(self, train: Corpus, valid: Corpus, target: Any) -> float:
-        """The loss of forecasting the mean and the quantiles of the training windows."""
+        """The loss of predicting the mean and the quantiles of the training windows."""
         return quantile_guess_loss(train, valid, target.items.quantiles)
 
     def describe(self, config: Config) -> str:
-        """What a model does."""
+        """Describe what a model does."""
         return "a model of series forecasts"
 
     def examples(self, model: Forecaster, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
-        """Windows of the held-out rows, and what came after them."""
+        """Validation windows, and the steps after them."""
         return window_examples(model, held)
 
     def describe_loss(self, loss: float) -> str:
-        """The loss as what it is."""
+        """The loss with its name."""
         return f"loss {loss:.4f}"
 
     def evaluate(
@@ -108,14 +110,14 @@ class SeriesTask(Task[Forecaster]):
         search: Search | None = None,
         lowercase: bool = False,
     ) -> SeriesEvaluation:
-        """The errors of the forecasts, beside those of two simple ones."""
+        """The forecast errors, compared with those of two baselines."""
         self.check_evaluation(model.config, search, lowercase=lowercase)
         return evaluate_series(model, data, options=options)
 
     def report(
         self, directory: RunDirectory, model: Forecaster, data: Data | None, *, most: int
     ) -> ForecastResults:
-        """The windows of a table, or those that training held out."""
+        """The windows of a table, or the validation windows."""
         if data is None:
             held = open_held_out(directory, model, most=most)
             pasts = np.stack([np.asarray(row.source_values, np.float32) for row in held])
@@ -145,17 +147,17 @@ class SeriesTask(Task[Forecaster]):
         )
 
     def report_rows(self, model: Forecaster, held: Sequence[HeldOutRow]) -> ReportRows:
-        """None: a forecast is a picture."""
+        """None: forecasts are shown as pictures."""
         return ReportRows(SCALE, (), ())
 
     def views(self, model: Forecaster, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
-        """What mattered in a few windows."""
+        """Attributions for a few windows."""
         return attribution_views(model, cells, self.explain)
 
     def explain(
         self, model: Forecaster, cell: Cell, output: Output | str | None = None
     ) -> ExplainedForecast:
-        """A past and what is forecast from it."""
+        """A past with its forecast."""
         refuse_output(model, output)
         values, target = np.asarray(model.encode_cell(cell), np.float32), model.target
         ahead = target.unscale(model.forecast_windows(values[None])[0, ..., 0])
@@ -173,7 +175,7 @@ SERIES = TASKS.part("series")(SeriesTask())
 
 
 def _windows(model: Forecaster, data: Data, most: int) -> tuple[Windows, Windows]:
-    """Windows of a table and what came after each, standardised."""
+    """Windows of a table and the steps after each, standardized."""
     table = model.read_table(data)
     starts, (window, horizon) = find_windows(table, model.shape, range(len(table)))
     if not len(starts):

@@ -1,4 +1,4 @@
-"""From a table over time to what training needs: columns, scale, windows (S1.2)."""
+"""Prepare training on a time series: columns, scale, windows (S1.2)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -28,13 +28,13 @@ from seqloom.fields import SeriesBaseline, SeriesField
 from seqloom.metrics import calendar_periods, find_season, ridge, seasonal_naive_error
 from seqloom.remedies import Remedy, Setting, Wording
 from seqloom.runs.contents import load_fields
-from seqloom.runs.data_check import training_estimate
 from seqloom.runs.findings import Finding, count_of, few_rows, them_or_it, verdict
 from seqloom.runs.prepare import PreparedData, identify_files, save_fields
 from seqloom.runs.pretrained import Pretrained
 from seqloom.runs.progress import TrainingObserver
 from seqloom.runs.request import ConfigCheck, RunDraft, TrainingRequest
 from seqloom.runs.resume import ResumedConfig, check_same_data, resume_config
+from seqloom.runs.timing.estimate import SampledRows, training_estimate
 from seqloom.store import RunDirectory
 from seqloom.tasks.series_start import fit_linear_start
 
@@ -46,7 +46,7 @@ Fields = tuple[SeriesField, SeriesField]
 
 
 class ReportedTable(NamedTuple):
-    """A table over time, and which of its rows cannot be used."""
+    """A time series, and a report of its unusable rows."""
 
     table: SeriesTable
     report: Report
@@ -70,7 +70,7 @@ def prepare_series(
     draft: RunDraft[ReportedTable] | None,
     check: ConfigCheck,
 ) -> PreparedData:
-    """Make or find a run's configuration, columns and scale, and its windows in encoded form."""
+    """Create or load a run's configuration, columns and scale, and its encoded windows."""
     latest = directory.latest_checkpoint() if directory.exists else None
     reports = [Report(), Report()]
     resumed: ResumedConfig | None = None
@@ -103,7 +103,7 @@ def prepare_series(
 def check_series(
     request: TrainingRequest, *, check: ConfigCheck, wording: Wording
 ) -> Iterator[str]:
-    """What is in a series and what training would make of it, as lines of text."""
+    """Describe a series and the training it would lead to, as lines of text."""
     lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
     report = Report()
     config, table = _read_and_plan(lenient, report, check)
@@ -120,19 +120,22 @@ def check_series(
         yield f"  {name}: mean {mean:.4g}, standard deviation {spread:.4g}"
     season = target.past.naive_period if target.past else 1
     yield f"season: {season:,} steps" if season > 1 else "season: none found"
-    held_out = 0
+    windows = {"training": 0, "held-out": 0}
     for name, rows in zip(
         ("training", "held-out", "test"), split_ranges(table, config.data), strict=True
     ):
         chosen = find_windows(table, _shape(config), rows) if rows else None
         count = 0 if chosen is None else len(chosen.starts)
-        held_out = count if name == "held-out" else held_out
+        windows[name] = count
         yield f"{name} windows: {count:,} of {len(rows):,} rows"
     yield (
         f"model: {config.model.encoder.kind} encoder, {config.model.decoder.kind} decoder; "
         f"{config.training.updates:,} updates of {config.training.batch_rows:,} windows"
     )
-    yield training_estimate(config, (source, target), _shape(config), held_out=held_out)
+    shown = SampledRows.alike(
+        *_shape(config), rows=windows["training"], held_out=windows["held-out"]
+    )
+    yield training_estimate(config, (source, target), shown)
     lost = 0 if request.outline().data.skip_bad else report.total_dropped
     findings = [*few_rows(len(table), config.training.updates), *_no_season(season)]
     yield from ("", *verdict(findings, unusable=lost, wording=wording))
@@ -159,7 +162,7 @@ def _no_season(season: int) -> Iterator[Finding]:
 
 
 def series_fields(table: SeriesTable, config: Config, learnt: range) -> Fields:
-    """Source and target with the scale of the rows to learn from, and simple forecasts."""
+    """Source and target fields, scaled by the training rows, and baseline forecasts."""
     window, horizon = _columns(config)
     shape, columns = _shape(config), table.columns
     whole = np.where(table.usable[:, None], table.values, np.nan)[learnt.start : learnt.stop]
@@ -180,7 +183,7 @@ def series_fields(table: SeriesTable, config: Config, learnt: range) -> Fields:
 def _new_fields(
     config: Config, request: TrainingRequest, table: SeriesTable
 ) -> tuple[Config, Fields]:
-    """New fields, or those of the run that is begun from; the configuration that goes with them."""
+    """New fields, or those of the base run; with the configuration adapted to them."""
     if request.base is None:
         return config, series_fields(table, config, _training_range(table, config, request))
     fields = cast(Fields, request.base.fields)
@@ -188,14 +191,14 @@ def _new_fields(
 
 
 def _training_range(table: SeriesTable, config: Config, request: TrainingRequest) -> range:
-    """The rows to learn from: all of them where others are held out."""
+    """The training rows; all of them if validation data is separate."""
     return range(len(table)) if request.valid is not None else split_ranges(table, config.data)[0]
 
 
 def _read_and_plan(
     request: TrainingRequest, report: Report, check: ConfigCheck
 ) -> tuple[Config, SeriesTable]:
-    """The table, and the configuration that follows from its size."""
+    """The table, and the configuration planned for its size."""
     likely = request.outline()
     columns: SeriesColumns | WindowConfig = _columns(likely)[0]
     if request.base is not None:
@@ -218,7 +221,7 @@ def _shape(config: Config) -> WindowShape:
 
 
 def _columns(config: Config) -> tuple[WindowConfig, HorizonConfig]:
-    """What is read and what is forecast; ConfigError where they are not both series."""
+    """The source and target columns; ConfigError if they are not both series."""
     if not isinstance(config.source, WindowConfig) or not isinstance(config.target, HorizonConfig):
         raise ConfigError(
             "a series is forecast from series", remedy="set source.kind and target.kind"
@@ -233,7 +236,7 @@ def _read(data: Data, config: Config, report: Report, fields: Fields) -> SeriesT
 
 @dataclass(frozen=True)
 class _WindowSplits:
-    """The windows to learn from and the windows held out, wherever each comes from."""
+    """The training windows and the validation windows, wherever each comes from."""
 
     directory: RunDirectory
     request: TrainingRequest
@@ -242,7 +245,7 @@ class _WindowSplits:
     watch: TrainingObserver
 
     def validation_table(self, table: SeriesTable, report: Report) -> SeriesTable:
-        """The table of the held-out windows: the training table, or one of its own."""
+        """The table of the validation windows: the training table, or a separate one."""
         if self.request.valid is None:
             return table
         return _read(self.request.valid, self.config, report, self.fields)
@@ -254,7 +257,7 @@ class _WindowSplits:
         return fingerprint(data, columns, side, self.config.seed, request.valid is None)
 
     def corpus(self, side: Literal["train", "valid"], table: SeriesTable) -> Corpus:
-        """One side in encoded form: what an earlier call left, or made now."""
+        """Encode one side, or reuse an existing encoding."""
         place, mark = self.directory.cache_directory / side, self.mark(side)
         corpus = Corpus.reuse(place, mark, self.watch.on_message)
         if corpus is not None:

@@ -1,4 +1,4 @@
-"""Forecasts of a run beside what came, and beside forecasts that need no training (S8)."""
+"""Evaluate forecasts of a run against actual values and baselines (S8)."""
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,24 +36,24 @@ from seqloom.metrics import (
 from seqloom.prediction import Forecaster
 from seqloom.runs.held_out import HeldOut, Measurement
 from seqloom.runs.progress import Progress, Validation, ValidationSample
-from seqloom.tasks.evaluation import EvaluationResult, forecast_breakdowns
+from seqloom.tasks.evaluation import EvaluationResult, advice, forecast_breakdowns
 
 __all__ = ["HeldOutSeries", "SeriesEvaluation", "evaluate_series"]
 
 PICTURE = "forecast.png"
 GROUP = 512  # windows forecast together
 BASELINE_NAMES = {"naive": "seasonal naive", "linear": "linear (ridge)"}
-SAMPLED_WINDOWS = 2_000  # that are forecast at a validation
+SAMPLED_WINDOWS = 2_000  # windows forecast per validation
 
 
 @dataclass(frozen=True)
 class SeriesEvaluation(EvaluationResult):
-    """How a model forecasts a table, and how two simple forecasts do."""
+    """The evaluation of a model's forecasts, with two baselines."""
 
     baselines: Mapping[str, tuple[Score, ...]]
     columns: ColumnErrors
     steps: StepErrors
-    place: str  # which rows were forecast
+    place: str  # the rows evaluated
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -71,19 +71,19 @@ class SeriesEvaluation(EvaluationResult):
         }
 
     def row_line(self) -> str:
-        """Which windows were forecast."""
+        """A line on the windows evaluated."""
         return self.place
 
     def baseline_rows(self) -> list[tuple[str, str]]:
-        """What each simple forecast reaches."""
+        """The result of each baseline."""
         return [(name, ", ".join(map(str, scores))) for name, scores in self.baselines.items()]
 
     def baseline_scores(self) -> dict[str, tuple[Score, ...]]:
-        """The errors of each simple forecast."""
+        """The errors of each baseline."""
         return dict(self.baselines)
 
     def lines(self) -> list[str]:
-        """A line for each metric, then one for each simple forecast."""
+        """A line for each metric, then one for each baseline."""
         lines = [*(self.report.lines() if self.report.total_dropped else []), self.place]
         lines += self.score_lines()
         beside = [f"{name}: {words}" for name, words in self.baseline_rows()]
@@ -102,8 +102,7 @@ class SeriesEvaluation(EvaluationResult):
 def evaluate_series(
     model: Forecaster, data: Data, *, options: Mapping[str, Any] | None = None
 ) -> SeriesEvaluation:
-    """Every window of a table forecast; of the test part alone, where `data.parts` names one that
-    the table has."""
+    """Forecast every window of a table, or of its test part if `data.parts` defines one."""
     report = Report()
     tables = merge(model.config.model_dump(mode="json"), options or {})
     config = validate(tables, place="options").data
@@ -135,13 +134,14 @@ def evaluate_series(
     columns, steps = ColumnErrors.of(errors["model"], model.target), StepErrors.of(errors["model"])
     breakdowns = forecast_breakdowns(columns, steps)
     own = tuple(scores["model"])
-    return SeriesEvaluation(report, own, baselines, columns, steps, place, breakdowns=breakdowns)
+    found = SeriesEvaluation(report, own, baselines, columns, steps, place, breakdowns=breakdowns)
+    return replace(found, advice=advice(model.config, None))
 
 
 def _all_errors(
     model: Forecaster, table: SeriesTable, chosen: Windows
 ) -> dict[str, ForecastErrors]:
-    """The errors of the model and of the simple forecasts, window by window."""
+    """The errors of the model and of the baselines, window by window."""
     starts, (window, horizon) = chosen
     columns = len(model.target.names)
     read = model.source.scale(source_rows(table, horizon))
@@ -172,12 +172,12 @@ def _baseline_forecasts(
 
 
 class HeldOutSeries(HeldOut[Forecaster]):
-    """Measures weights by the forecasts of held-out windows, each fed back where it is."""
+    """Evaluates weights by forecasts of validation windows, autoregressively if the head is."""
 
     def validation(
         self, progress: Progress, measured: Measurement, samples: Sequence[ValidationSample]
     ) -> Validation:
-        """The results of the newest step, on windows spread over all of them."""
+        """The validation of the newest step, on evenly spaced windows."""
         errors, model = [], self.model
         for windows, actual in self._groups():
             forecast = model.forecast_windows(windows)[..., 0]
@@ -186,7 +186,7 @@ class HeldOutSeries(HeldOut[Forecaster]):
         return super().validation(progress, replace(measured, scores=tuple(scores)), samples)
 
     def baseline_scores(self, train: Corpus) -> dict[str, tuple[Score, ...]]:
-        """The errors of the simple forecasts on the same windows."""
+        """The errors of the baselines on the same windows."""
         model, errors = self.model, dict[str, list[ForecastErrors]]()
         for windows, actual in self._groups():
             pasts = windows[..., : len(model.target.names)]
@@ -199,14 +199,14 @@ class HeldOutSeries(HeldOut[Forecaster]):
         }
 
     def _groups(self) -> Iterator[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-        """Windows spread over all held-out ones, and what came after each."""
+        """Evenly spaced validation windows, and the steps after each."""
         chosen = even_indices(len(self.rows), SAMPLED_WINDOWS)
         for first in range(0, len(chosen), GROUP):
             batch = self.rows.batch(chosen[first : first + GROUP])
             yield np.asarray(batch.source, np.float32), np.asarray(batch.target, np.float32)
 
     def draw(self, directory: Path) -> None:
-        """The forecast of the last held-out window beside what came."""
+        """Draw the forecast of the last validation window with the actual values."""
         last = self.rows.batch(np.array([len(self.rows) - 1]))
         window, came = np.asarray(last.source[0]), np.asarray(last.target[0])
         draw_forecast(self.model.forecast_with_actual(window, came), directory / PICTURE)

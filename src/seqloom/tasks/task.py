@@ -1,4 +1,4 @@
-"""A task: whatever is particular to one kind of target, from its data to its reports."""
+"""A task: everything specific to one kind of target, from its data to its reports."""
 
 import math
 from abc import ABC, abstractmethod
@@ -72,7 +72,7 @@ __all__ = [
     "task_of_options",
 ]
 
-EXAMPLES = {  # of inputs that are not text
+EXAMPLES = {  # of inputs other than text
     "label": "a label",
     "vector": "0.5 -1 3",
     "vectors": "[[0.5, -1], [3, 2]]",
@@ -81,26 +81,26 @@ EXAMPLES = {  # of inputs that are not text
     "video": "video.mp4",
     "none": "a beginning",
 }
-MAX_LOSS = 99.0  # of which a perplexity is shown
+MAX_LOSS = 99.0  # largest loss whose perplexity is shown
 
 
 class Task(ABC, Generic[AnyPredictor]):
-    """What follows from one kind of target; it has no state, and there is one of each kind."""
+    """The behaviour specific to one kind of target; stateless, with one instance per kind."""
 
-    kind: ClassVar[str]  # the target column's
-    digits: ClassVar[int] = 1  # of a held-out score
+    kind: ClassVar[str]  # of the target column
+    digits: ClassVar[int] = 1  # decimals of a validation score
     has_perplexity: ClassVar[bool] = True  # whether the loss is a mean log-probability
-    decodes: ClassVar[bool] = False  # whether a search writes its outputs, by an engine
+    decodes: ClassVar[bool] = False  # whether outputs come from a search
     data_checks: ClassVar[tuple[DataCheck, ...]] = ()  # of the target, beside those of any table
     more_outputs: ClassVar[str] = "--alternatives 3"  # the option that shows the next best
-    verb: ClassVar[str] = "Predict"  # what a button that runs a model says
+    verb: ClassVar[str] = "Predict"  # the label of the button that runs a model
 
     def check_columns(self, config: Config) -> None:
-        """ConfigError where the columns do not go together; data need not have been read."""
+        """Raise ConfigError if the columns do not fit together; data is not needed."""
         check_columns(config)
 
     def check_config(self, config: Config) -> None:
-        """ConfigError where a run cannot be trained as configured."""
+        """Raise ConfigError if a run cannot be trained as configured."""
         self.check_columns(config)
         check_network(config)
 
@@ -125,13 +125,15 @@ class Task(ABC, Generic[AnyPredictor]):
         """Create or load a run's configuration, fields and encoded data."""
         return prepare_rows(directory, request, watch, draft=draft, check=self.check_config)
 
-    def check_data(self, request: TrainingRequest, wording: Wording) -> Iterator[str]:
-        """What is in the data and what training would make of it, as lines of text."""
-        checks = (*COMMON_CHECKS, *self.data_checks)
-        return check_rows(request, check=self.check_config, data_checks=checks, wording=wording)
+    def check_data(
+        self, request: TrainingRequest, wording: Wording, watch: TrainingObserver
+    ) -> Iterator[str]:
+        """Describe the data and the training it would lead to, as lines of text."""
+        check, checks = self.check_config, (*COMMON_CHECKS, *self.data_checks)
+        return check_rows(request, watch, check=check, data_checks=checks, wording=wording)
 
     def masking(self, config: Config, target: Any) -> Masking | None:
-        """How tokens of the source are masked in training; None where none are."""
+        """How source tokens are masked in training; None if they are not."""
         return None
 
     @abstractmethod
@@ -152,11 +154,11 @@ class Task(ABC, Generic[AnyPredictor]):
 
     @abstractmethod
     def build_held_out(self, prepared: PreparedData, network: Network) -> HeldOut[AnyPredictor]:
-        """What measures weights on the held-out rows, by loading them into this network."""
+        """The evaluation of weights on validation rows, by loading them into this network."""
 
     @abstractmethod
     def guess_loss(self, train: Corpus, valid: Corpus, target: Field) -> float:
-        """The held-out loss of a model that ignores its source."""
+        """The validation loss of a model that ignores its source."""
 
     def data_options(self, options: Mapping[str, Any]) -> Mapping[str, Any]:
         """A user's options for reading rows, completed."""
@@ -183,21 +185,23 @@ class Task(ABC, Generic[AnyPredictor]):
         """What a model does with its inputs, such as `a model of labels judges`."""
 
     def verb_of(self, config: Config) -> str:
-        """What a model is asked to do, in a word, as a button says it."""
+        """The label of the button that runs a model."""
         return self.verb
 
     def describe_fields(self, source: Field, target: Field) -> str:
-        """What a model makes of what, in a few words."""
+        """A short description of a model's source and target."""
         return f"From {name_field(source)} to {name_field(target)}"
 
     def examples(self, model: AnyPredictor, held: Sequence[HeldOutRow]) -> list[ExampleInput]:
-        """Held-out rows as inputs to try; none where they cannot be given as they were."""
+        """Validation rows as example inputs; empty if they cannot be sent in their original
+        form.
+        """
         return source_examples(model, held)
 
     def check_evaluation(
         self, config: Config, search: Search | None, *, lowercase: bool = False
     ) -> None:
-        """ConfigError where what is asked of an evaluation would change nothing."""
+        """Raise ConfigError if an option would have no effect on an evaluation."""
         if search is not None:
             raise ConfigError(
                 f"{self.describe(config)} and does not search", remedy="leave search options out"
@@ -229,7 +233,7 @@ class Task(ABC, Generic[AnyPredictor]):
         lowercase: bool = False,
         seed: int | None = 1,
     ) -> list[Score]:
-        """The metrics of outputs, the leading one first; without a seed they have no intervals."""
+        """The metrics of outputs, the main one first; without a seed they have no intervals."""
         return target_scores(self.kind, outputs, references, lowercase=lowercase, seed=seed)
 
     def predictions(self, outputs: Sequence[Output], references: Sequence[str]) -> Predictions:
@@ -237,11 +241,11 @@ class Task(ABC, Generic[AnyPredictor]):
         return Predictions(self.kind, [each.text for each in outputs], references)
 
     def breakdowns(self, model: AnyPredictor, data: Predictions) -> tuple[Breakdown, ...]:
-        """Tables that break the scores down, such as scores per class; none for most tasks."""
+        """Breakdowns of the scores, such as scores per class; empty for most tasks."""
         return ()
 
     def describe_loss(self, loss: float) -> str:
-        """A held-out loss in the unit that readers know."""
+        """A validation loss in a familiar unit."""
         return f"perplexity {math.exp(min(loss, MAX_LOSS)):.2f}"
 
     def describe_validation(self, validation: Validation) -> str:
@@ -252,7 +256,7 @@ class Task(ABC, Generic[AnyPredictor]):
     def report(
         self, directory: RunDirectory, model: AnyPredictor, data: Data | None, *, most: int
     ) -> HeldOutResults:
-        """Results on rows of this data, or of those that training held out, for a report."""
+        """Results on rows of this data, or on the validation rows, for a report."""
         if data is None:
             held = open_held_out(directory, model, most=most)
         else:
@@ -266,14 +270,14 @@ class Task(ABC, Generic[AnyPredictor]):
 
     @abstractmethod
     def report_rows(self, model: AnyPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
-        """Held-out rows with the model's output and score for each."""
+        """Validation rows with the model's output and score for each."""
 
     def cells(self, model: AnyPredictor, held: Sequence[HeldOutRow]) -> list[Cell]:
-        """The inputs of held-out rows that are short enough to be explained."""
+        """The inputs of validation rows that are short enough to be explained."""
         return [row.source_values for row in held if row.is_short(row.source, row.source_values)]
 
     def views(self, model: AnyPredictor, cells: Sequence[Cell]) -> tuple[str, tuple[View, ...]]:
-        """Explanations of a few inputs, and what they are called."""
+        """Explanations of a few inputs, and their heading."""
         return explanation_views(model, cells, self.explain)
 
     @abstractmethod
@@ -292,18 +296,18 @@ class Task(ABC, Generic[AnyPredictor]):
 
 
 def _column_titles(data: DataConfig) -> list[str]:
-    """What to call each source column: its name, or `column 3`."""
+    """The title of each source column: its name, or `column 3`."""
     names = data.source_columns
     return [f"column {name}" if name.isdecimal() else name for name in names]
 
 
 TASKS: Family[Any, Task[Any]] = Family("task", home="seqloom.tasks")
 
-WITHOUT_SOURCE = {"text": "language model"}  # tasks whose target has no source, by its kind
+WITHOUT_SOURCE = {"text": "language model"}  # tasks without a source, by kind of target
 
 
 def task_of(config: Config) -> Task[Any]:
-    """The task of a configuration: by the kind of its target, and whether there is a source."""
+    """The task of a configuration, by the kind of its target and the presence of a source."""
     kind = config.target.kind
     chosen = WITHOUT_SOURCE.get(kind, kind) if config.source.kind == "none" else kind
     return TASKS.parts[chosen]
@@ -312,7 +316,7 @@ def task_of(config: Config) -> Task[Any]:
 def explain_output(
     model: Predictor, cell: Cell, output: Output | str | None = None
 ) -> ExplainedOutput:
-    """An input with the model's output for it, or with this one, as what can be explained."""
+    """Explain an input with the model's output for it, or with the given one."""
     return task_of(model.config).explain(model, cell, output)
 
 
@@ -336,7 +340,7 @@ def open_learner(directory: RunDirectory) -> Learner:
 
 
 class BestNetwork(NamedTuple):
-    """The network of the step that is used, and what is to be said of others that could not be."""
+    """The network of the best step, with notes on unusable steps."""
 
     network: Any
     notes: tuple[str, ...]

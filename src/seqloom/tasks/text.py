@@ -31,8 +31,8 @@ from seqloom.runs.prepare import PreparedData
 from seqloom.runs.progress import Progress, Validation, ValidationSample
 from seqloom.search import Greedy, Search
 from seqloom.store import RunDirectory
-from seqloom.tasks.evaluation import Evaluation
-from seqloom.tasks.outputs import encode_sources, perplexity_score, score_groups
+from seqloom.tasks.evaluation import Evaluation, with_baselines
+from seqloom.tasks.outputs import baseline_scores, encode_sources, perplexity_score, score_groups
 from seqloom.tasks.report_rows import CHRF, HeldOutRow, ReportRows, output_rows, source_length
 from seqloom.tasks.target_checks import TEXT_CHECKS
 from seqloom.tasks.task import TASKS, Task
@@ -162,7 +162,8 @@ class TextTask(Task[TextPredictor]):
         search: Search | None = None,
         lowercase: bool = False,
     ) -> Evaluation:
-        """The metrics of what is written, and the perplexity of the references."""
+        """The metrics of what is written, the perplexity of the references, and what baselines
+        reach."""
         report = Report()
         rows = [(row.source, row.target) for row in self.data_rows(model, data, options, report)]
         references = [target for _, target in rows]
@@ -173,7 +174,11 @@ class TextTask(Task[TextPredictor]):
         warnings.add_unscored(len(rows) - len(scored))
         if scored:
             scores.append(perplexity_score(scored))
-        return Evaluation(report, tuple(scores), warnings=warnings)
+        return with_baselines(
+            Evaluation(report, tuple(scores), warnings=warnings),
+            model,
+            lambda place: baseline_scores(self, model, rows, place, lowercase=lowercase),
+        )
 
     def report_rows(self, model: TextPredictor, held: Sequence[HeldOutRow]) -> ReportRows:
         """Each row with what is written for it, judged by chrF."""
