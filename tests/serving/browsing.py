@@ -70,6 +70,12 @@ class Page:
         found: list[Any] = self.browser.find_elements("css selector", selector)
         return found
 
+    def texts(self, selector: str) -> list[str]:
+        """The texts of all elements at one moment: a view may be drawn anew between two calls."""
+        script = "return [...document.querySelectorAll(arguments[0])].map(each => each.textContent)"
+        found: list[str] = self.browser.execute_script(script, selector)
+        return found
+
     def choose(self, model: str) -> None:
         """Take another model."""
         self.browser.execute_script(
@@ -143,7 +149,7 @@ class Page:
 
     @property
     def tokens(self) -> list[str]:
-        return [str(each.get_property("textContent")) for each in self.all("#text .token")]
+        return self.texts("#text .token")
 
     @property
     def is_unhurt(self) -> bool:

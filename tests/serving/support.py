@@ -13,13 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from seqloom.prediction import Predictor
-from seqloom.scheduling.processes import ProcessTemplate
+from seqloom.scheduling.templates import ProcessTemplate
 from seqloom.serving.guard import Access
 from seqloom.serving.limits import ServingConfig
+from seqloom.serving.models.stored import StoredModel
 from seqloom.serving.server import Server, bind_socket, server_for
 from seqloom.serving.service import Service
 
-__all__ = ["Answer", "Served", "exists", "processes_of", "serving", "until"]
+__all__ = ["Answer", "Served", "exists", "processes_of", "send", "serving", "until"]
+
+REQUEST = b"POST /v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 def until(happens: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -117,11 +120,13 @@ def serving(
     *,
     port: int = 0,
     template: ProcessTemplate | None = None,
+    stored: Mapping[str, StoredModel] | None = None,
     **limits: Any,
 ) -> Iterator[Served]:
     """A server of these models in another thread, until the end of the block."""
     listening = bind_socket("127.0.0.1", port)
-    server = server_for(models, access or Access(), ServingConfig(**limits), template)
+    config = ServingConfig(**limits)
+    server = server_for(models, access or Access(), config, template, stored=stored)
     thread = threading.Thread(target=lambda: asyncio.run(server.serve([listening])), daemon=True)
     thread.start()
     while not server.started and thread.is_alive():
@@ -144,4 +149,12 @@ def processes_of(served: Served) -> list[int]:
     """The processes of the workers, as they are now."""
     scheduler = served.service.scheduler
     every = [*scheduler.workers, scheduler.express]
-    return [each.process.pid for each in every if each.process is not None]
+    return [process.pid for each in every for process in list(each.processes.values())]
+
+
+def send(served: Served, path: bytes, body: object) -> socket.socket:
+    """A request whose answer nobody waits for yet."""
+    connection = served.connect()
+    data = json.dumps(body).encode()
+    connection.sendall(REQUEST % path + b"Content-Length: %d\r\n\r\n" % len(data) + data)
+    return connection

@@ -40,6 +40,18 @@ def test_clients_have_equal_shares_of_the_work() -> None:
     assert max(had.values()) - min(had.values()) <= 250
 
 
+def test_others_come_only_where_the_next_in_turn_is_not_accepted() -> None:
+    queue = FairQueue()
+    large, small = job(queue, "a", 50.0, 50.0), job(queue, "b", 5.0)
+    taken = [
+        queue.pop(lambda _: False, lambda ticket: ticket.cost < 10),
+        queue.pop(lambda _: True, lambda _: False),
+        queue.pop(lambda _: False, lambda _: False),
+    ]
+    assert [each and each.job for each in taken] == [small, large, None]
+    assert len(queue) == 1
+
+
 def test_requests_of_a_client_have_equal_shares() -> None:
     queue = FairQueue()
     many, few = job(queue, "one", *[5.0] * 100), job(queue, "one", *[50.0] * 10)

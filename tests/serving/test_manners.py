@@ -93,6 +93,39 @@ def test_large_answers_are_compressed_for_those_who_ask(served: Served, path: st
     assert "content-encoding" not in small.headers
 
 
+def test_answers_to_work_are_the_same_packed_and_plain(served: Served) -> None:
+    """The plain one is written in one go, with every header that others have."""
+    body = {"inputs": ["abc"] * 20}
+    plain = served.ask("POST", "/v1/predict", body)
+    packed = served.ask("POST", "/v1/predict", body, {"Accept-Encoding": "gzip"})
+    assert json.loads(gzip.decompress(packed.body))["outputs"] == plain.json["outputs"]
+    assert plain.headers.keys() == packed.headers.keys() - {"content-encoding"}
+    changing = {"content-length", "x-request-id", "date"}
+    for name in plain.headers.keys() - changing:
+        assert plain.headers[name] == packed.headers[name]
+    assert plain.headers["vary"] == "Accept-Encoding"
+    assert "vary" not in served.predict("a").headers
+    assert plain.headers.keys() - {"vary"} == served.ask("GET", "/live").headers.keys()
+
+
+def test_requests_for_work_share_a_connection_until_one_asks_to_close_it(served: Served) -> None:
+    """Also where they come at once; one of HTTP/1.0 is the last on its connection."""
+    expected = served.predict("abc").json["outputs"]
+    content = b'{"inputs":["abc"]}'
+    fields = b"Host: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n"
+    request = b"POST /v1/predict HTTP/1.1\r\n" + fields % len(content) + b"\r\n" + content
+    last = request.replace(b"Host:", b"Connection: close\r\nHost:")
+    for sent in (request * 2 + last, request.replace(b"HTTP/1.1", b"HTTP/1.0")):
+        answers = raw(served, sent).split(b"HTTP/1.1 200 OK\r\n")[1:]
+        assert len(answers) == sent.count(b"POST")
+        *others, end = [b"connection: close" in each for each in answers]
+        assert end
+        assert not any(others)
+        for head, _, text in (each.partition(b"\r\n\r\n") for each in answers):
+            assert b"content-length: %d\r\n" % len(text) in head
+            assert json.loads(text)["outputs"] == expected
+
+
 def test_health_needs_no_token_and_wrong_ones_are_slow(closed: Served) -> None:
     assert closed.ask("GET", "/live").json == {"live": True}
     assert closed.ask("GET", "/ready").status == 401

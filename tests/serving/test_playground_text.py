@@ -39,8 +39,7 @@ def served_() -> Iterator[Served]:
 
 def labels(page: Page, side: str) -> list[str]:
     """The words of one side of the threads, in the order of the text."""
-    found = page.all(f"#view text[data-side={side}]")
-    return [str(each.get_property("textContent")) for each in found]
+    return page.texts(f"#view text[data-side={side}]")
 
 
 def middles(page: Page, selector: str) -> list[float]:
@@ -60,8 +59,7 @@ def test_unknown_words_are_shown_as_they_were_typed(
         page.write("a Zebra b Gnu")
         assert labels(page, "s") == ["a", "Zebra", "b", "Gnu", "⏎"]
         page.view("heat")
-        across = [each.get_property("textContent") for each in page.all("#view .across text")]
-        assert across == ["a", "Zebra", "b", "Gnu", "⏎"]
+        assert page.texts("#view .across text") == ["a", "Zebra", "b", "Gnu", "⏎"]
         assert "<unk>" not in page.one("#view").text
 
 

@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -20,12 +19,10 @@ from tests.counts import count
 from tests.prediction.untrained import SOURCES
 from tests.runs.finished import make_run
 from tests.serving.kinds import series
-from tests.serving.support import Served, serving, until
+from tests.serving.support import Served, send, serving, until
 from tests.serving.wrapped import POISON, endless, poisoned, slow, slow_forecaster
 
 pytestmark = pytest.mark.faults
-
-REQUEST = b"POST /v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 def settled(served: Served) -> dict[str, int]:
@@ -38,14 +35,6 @@ def settled(served: Served) -> dict[str, int]:
 
     until(over)
     return served.outcomes()
-
-
-def send(served: Served, path: bytes, body: object) -> socket.socket:
-    """A request whose answer nobody waits for yet."""
-    connection = served.connect()
-    data = json.dumps(body).encode()
-    connection.sendall(REQUEST % path + b"Content-Length: %d\r\n\r\n" % len(data) + data)
-    return connection
 
 
 @pytest.mark.parametrize("total", [count(120, 500)])
@@ -149,7 +138,13 @@ def test_a_server_that_stops_says_so(path: str, body: object) -> None:
         sent.append(message)
 
     headers = [(b"host", b"localhost"), (b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": f"/v1/{path}", "query_string": b""}
+    scope = {
+        "type": "http",
+        "http_version": "1.1",
+        "method": "POST",
+        "path": f"/v1/{path}",
+        "query_string": b"",
+    }
     asyncio.run(app({**scope, "headers": headers}, receive, send))
     start, answer = sent
     assert start["status"] == 503

@@ -5,7 +5,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -30,10 +30,9 @@ from seqloom.scheduling.jobs import RenderedOutput
 from seqloom.scheduling.processes import (
     Decoding,
     Process,
-    ProcessTemplate,
     RemoteDecoding,
-    fork_template,
 )
+from seqloom.scheduling.templates import ProcessTemplate, fork_template
 from seqloom.search import Beam, MinimumRisk, Sample, Search
 from tests.prediction.untrained import SOURCES, untrained
 from tests.serving.searches import assert_same, each_search
@@ -184,6 +183,27 @@ def test_a_process_that_is_killed_is_missed(process: Process) -> None:
     with pytest.raises(ProcessLost):
         away.advance()
     until(lambda: not exists(process.pid))  # and no zombie is left
+
+
+def test_a_copy_under_way_is_made_before_its_template_is_closed() -> None:
+    """The template is held up within the copy while another thread closes it."""
+    template = ProcessTemplate({"model": MODEL})
+    os.kill(template.pid, signal.SIGSTOP)
+    with ThreadPoolExecutor(2) as pool:
+        try:
+            copying = pool.submit(template.fork)
+            until(template._lock.locked)
+            closing = pool.submit(template.close)
+            wait([closing], timeout=0.2)
+            assert not template._connection.closed
+        finally:
+            os.kill(template.pid, signal.SIGCONT)
+        process = copying.result(20)
+        closing.result(20)
+    process.wait_until_ready()
+    process.close()
+    with pytest.raises(ProcessLost):
+        template.fork()
 
 
 def test_it_goes_with_the_server(process: Process) -> None:

@@ -1,16 +1,20 @@
 """A served model is replaced by what its run holds now, and nobody who asks notices."""
 
+import asyncio
+import json
 import threading
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import pytest
 
 from seqloom.errors import ConfigError
-from seqloom.prediction import TextPredictor
-from seqloom.scheduling.processes import ProcessTemplate
+from seqloom.prediction import Predictor, TextPredictor
+from seqloom.scheduling.templates import Loader, ProcessTemplate
 from seqloom.search import Beam
-from seqloom.serving.reloading import reload_model
+from seqloom.serving.models.reloading import reload_model
+from seqloom.serving.models.stored import ModelFacts, StoredModel
 from tests.prediction.untrained import SOURCES, untrained
 from tests.serving.support import Served, exists, processes_of, serving, until
 
@@ -73,3 +77,43 @@ def test_a_model_with_other_symbols_is_not_taken() -> None:
                 served.service, "model", partial(untrained, "transformer", texts=["a b c z"])
             )
         assert texts(served) == before
+
+
+class Forgetting(dict[str, Any]):
+    """Whatever is kept in it is dropped at once, as by a model that comes at that moment."""
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        pass
+
+
+def test_tokens_are_known_while_a_model_is_replaced() -> None:
+    with serving({"model": OLD}) as served:
+        served.service._names = Forgetting()
+        answer = served.predict("abc", prefix_tokens=["a"])
+        assert answer.status == 200, answer.body
+
+
+def damaged() -> TextPredictor:
+    raise ValueError("bytes that are no weights")
+
+
+@pytest.mark.parametrize("on_demand", [False, True])
+def test_a_model_that_cannot_be_loaded_stays_alone(
+    on_demand: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever its error is, the log names it, and the models after it are loaded anew."""
+    loaders: dict[str, Loader] = {"broken": damaged, "model": trained_further}
+    models: dict[str, Predictor] = dict.fromkeys(loaders, OLD)
+    stored: dict[str, StoredModel] = {}
+    template: ProcessTemplate | None = None
+    if on_demand:
+        template = ProcessTemplate({}, loaders)
+        facts = ModelFacts({}, (), reads_files=False, bytes=1)
+        stored, models = {name: StoredModel(lambda: OLD, facts) for name in loaders}, {}
+    with serving(models, template=template, stored=stored, memory=10**9 * on_demand) as served:
+        served.server.loaders = loaders
+        asyncio.run(served.server.reload())
+    told = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    found = [(each["event"], each["model"]) for each in told if "reloaded" in each["event"]]
+    assert found == [("not reloaded", "broken"), ("reloaded", "model")]
+    assert "ValueError" in str(told)

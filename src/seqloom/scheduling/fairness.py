@@ -1,4 +1,4 @@
-"""Whose turn it is: clients have equal shares of the work, and so have the requests of a client.
+"""Fair queueing: clients have equal shares of the work, and so have a client's requests.
 
 Start-time fair queueing (P. Goyal, H. M. Vin and H. Cheng 1996, Start-time fair queueing: a
 scheduling algorithm for integrated services packet switching networks), once over clients and
@@ -19,39 +19,39 @@ from seqloom.scheduling.jobs import Job, Ticket
 
 __all__ = ["FairQueue", "Turns"]
 
-MOST_DEBTS = 1_000  # that are remembered before those are forgotten that are settled
-QUANTUM = 2_000.0  # the most that the clock moves for one input, whatever that costs
+MOST_DEBTS = 1_000  # remembered debts, beyond which settled ones are dropped
+QUANTUM = 2_000.0  # the largest advance of the clock for one input
 
 
 Item = TypeVar("Item", bound=Hashable)
 
 
 class Turns(Generic[Item]):
-    """Items by the work they have had, the least first; of equals, the one that was put first."""
+    """Items by received service, the least first; ties in order of insertion."""
 
     def __init__(self) -> None:
         self._heap: list[tuple[float, int, Item]] = []
-        self._entries: dict[Item, tuple[float, int, Item]] = {}  # those of the heap that count
+        self._entries: dict[Item, tuple[float, int, Item]] = {}  # valid entries of the heap
         self._numbers = count()
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[Item]:
-        """In no order."""
+        """Iterate in no particular order."""
         return iter(self._entries)
 
     def put(self, item: Item, served: float) -> None:
-        """Let an item that has had so much work wait for its turn, or for the next one."""
+        """Insert an item that has received this much service."""
         self._entries[item] = entry = (served, next(self._numbers), item)
         heapq.heappush(self._heap, entry)
 
     def remove(self, item: Item) -> None:
-        """Let an item wait no longer."""
+        """Remove an item."""
         del self._entries[item]
 
     def in_turn(self) -> Iterator[Item]:
-        """The items in the order of their turns; mostly nobody asks beyond the first."""
+        """Iterate in order of turns, lazily."""
         while self._heap and self._entries.get(self._heap[0][2]) is not self._heap[0]:
             heapq.heappop(self._heap)
         if self._heap:
@@ -62,16 +62,16 @@ class Turns(Generic[Item]):
 
 @dataclass(eq=False)
 class JobFlow:
-    """The inputs of a request that wait, in order."""
+    """The waiting inputs of a request, in order."""
 
     job: Job
     tickets: deque[Ticket]
-    served: float  # by the clock of its client
+    served: float  # service by the clock of its client
 
 
 @dataclass(eq=False)
 class ClientFlow:
-    """The requests of a client that wait."""
+    """The waiting requests of a client."""
 
     name: str
     served: float
@@ -80,7 +80,7 @@ class ClientFlow:
     turns: Turns[JobFlow] = field(default_factory=Turns)
 
     def next_flow(self, accept: Callable[[Ticket], bool]) -> JobFlow | None:
-        """The request whose turn it is, among those whose next input is accepted."""
+        """The next request in turn whose next input is accepted."""
         return next((each for each in self.turns.in_turn() if accept(each.tickets[0])), None)
 
 
@@ -89,27 +89,27 @@ def _any(_: Ticket) -> bool:
 
 
 class FairQueue:
-    """Inputs that wait, by client and request."""
+    """Waiting inputs, by client and request."""
 
     def __init__(self) -> None:
         self._clients: dict[str, ClientFlow] = {}
         self._turns: Turns[ClientFlow] = Turns()
-        self._debts: dict[str, float] = {}  # of clients that have had more than those who wait
+        self._debts: dict[str, float] = {}  # of clients ahead of those that wait
         self._clock = 0.0
         self._length = 0
-        self.job_count = 0  # requests with inputs that wait
+        self.job_count = 0  # requests with waiting inputs
 
     def __len__(self) -> int:
-        """Inputs that wait."""
+        """The number of waiting inputs."""
         return self._length
 
     @property
     def jobs(self) -> Iterator[Job]:
-        """Requests with inputs that wait."""
+        """Requests with waiting inputs."""
         return (job for client in self._clients.values() for job in client.flows)
 
     def push(self, job: Job, tickets: list[Ticket]) -> None:
-        """Let the inputs of a request wait for their turns."""
+        """Enqueue the inputs of a request."""
         if job.client not in self._clients:
             began = max(self._clock, self._debts.pop(job.client, 0.0))
             self._clients[job.client] = ClientFlow(job.client, began)
@@ -121,13 +121,21 @@ class FairQueue:
         self.job_count += 1
 
     def peek(self, accept: Callable[[Ticket], bool] = _any) -> Ticket | None:
-        """The input whose turn it is, among those of requests whose next input is accepted."""
+        """The next input in turn whose request is accepted."""
         found = self._next(accept)
         return None if found is None else found[1].tickets[0]
 
-    def pop(self, accept: Callable[[Ticket], bool] = _any) -> Ticket | None:
-        """The same, which waits no longer."""
-        found = self._next(accept)
+    def pop(
+        self,
+        accept: Callable[[Ticket], bool] = _any,
+        otherwise: Callable[[Ticket], bool] | None = None,
+    ) -> Ticket | None:
+        """Dequeue the next accepted input; if the very next in turn is not accepted, the first that
+        `otherwise` accepts.
+        """
+        found = self._next(accept if otherwise is None else _any)
+        if found is not None and otherwise is not None and not accept(found[1].tickets[0]):
+            found = self._next(otherwise)
         if found is None:
             return None
         client, flow = found
@@ -145,7 +153,7 @@ class FairQueue:
         return ticket
 
     def remove(self, job: Job) -> None:
-        """Let nothing of a request wait any longer."""
+        """Remove all inputs of a request."""
         flow = self._clients[job.client].flows[job]
         self._length -= len(flow.tickets)
         self._forget(flow)
@@ -157,7 +165,7 @@ class FairQueue:
         return None
 
     def _forget(self, flow: JobFlow) -> None:
-        """Drop a request, and its client where it has no other."""
+        """Drop a request, and its client if it has no other."""
         client = self._clients[flow.job.client]
         del client.flows[flow.job]
         client.turns.remove(flow)

@@ -1,9 +1,10 @@
-"""Requests on their way through the model, and the inputs that they consist of."""
+"""Requests on their way through the model, and their inputs."""
 
 import asyncio
 import json
 import math
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
@@ -20,19 +21,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Event", "Job", "RenderedOutput", "Ticket"]
 
-SMALL_COST = 2_000.0  # of a request that need not wait for larger ones to be put aside
+ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+SMALL_COST = 2_000.0  # of a request that need not wait for larger ones
 
 
 @dataclass(frozen=True)
 class RenderedOutput:
-    """An output as it is sent, written where it was computed."""
+    """An output in its serialized form, rendered where it was computed."""
 
     json: bytes
     tokens: int
 
     @classmethod
     def of(cls, output: "Output | ScoredOutput | RenderedOutput") -> "RenderedOutput":
-        """The output in JSON, unless it is already."""
+        """Render an output, unless it is rendered already."""
         if isinstance(output, RenderedOutput):
             return output
         return cls.of_plain(output.as_dict(), len(output.tokens))
@@ -40,8 +42,7 @@ class RenderedOutput:
     @classmethod
     def of_plain(cls, plain: Mapping[str, Any], tokens: int = 0) -> Self:
         """Plain values in JSON."""
-        text = json.dumps(plain, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        return cls(text.encode("utf-8", "replace"), tokens)
+        return cls(ENCODER.encode(plain).encode("utf-8", "replace"), tokens)
 
     def parse(self) -> Output:
         """The output that gave this JSON."""
@@ -50,63 +51,83 @@ class RenderedOutput:
 
 @dataclass(frozen=True)
 class Event:
-    """What became known of an input of a request: more of its output, all of it and perhaps those
-    of the inputs after it, or an error."""
+    """News of an input of a request: a part of its output, its complete output (possibly with those
+    of the following inputs), or an error.
+    """
 
     number: int
     stable_tokens: "tuple[StableToken, ...]" = ()
     outputs: Sequence[RenderedOutput] = ()
     error: BaseException | None = None
-    piece: int = 0  # of an input that is split
+    piece: int = 0  # index of a piece, for an input that is split
 
 
 @dataclass(eq=False)
 class Job:
-    """A request. The loop owns it; workers read it and hand events over through `tell`."""
+    """A request. The event loop owns it; workers read it and report events through `tell`."""
 
     model: str
     deadline: float  # by time.monotonic()
     deliver: Callable[[list[tuple["Job", Event]]], None] = field(repr=False)
     streams: bool = False
-    client: str = ""  # who asks: those who do have equal shares of the work
+    client: str = ""  # clients have equal shares of the work
     cost: float = 0.0  # of all its inputs
     pieces: dict[int, list[EncodedInput]] = field(default_factory=dict)  # of inputs that are split
     cancelled: bool = False  # set by the loop, seen by workers
-    events: "asyncio.Queue[Event]" = field(default_factory=asyncio.Queue)
     began: float = field(default_factory=time.monotonic)
+    _events: deque[Event] = field(default_factory=deque)  # that nobody has read
+    _reader: "asyncio.Future[None] | None" = None  # the reader waiting for an event
+    _timer: asyncio.TimerHandle | None = None
     _piece_outputs: dict[int, dict[int, RenderedOutput]] = field(default_factory=dict)
 
     @property
     def is_small(self) -> bool:
-        """Whether it is soon done, and need not wait for those that are not."""
+        """Whether it is small, and need not wait for large ones."""
         return self.cost <= SMALL_COST
 
     def stop_reason(self, now: float) -> SeqloomError | None:
-        """Why it is not to go on, if it is not."""
+        """Why it must stop, if it must."""
         if self.cancelled:
             return RequestCancelled("the client has gone")
-        return self._deadline_error() if now > self.deadline else None
+        return self.deadline_error() if now > self.deadline else None
 
     def give_up(self) -> None:
-        """Let it end, since its client has gone; called in the loop."""
+        """Cancel it, since its client has disconnected; called in the event loop."""
         self.cancelled = True
-        self.events.put_nowait(Event(0, error=RequestCancelled("the client has gone")))
+        self.put(Event(0, error=RequestCancelled("the client has gone")))
+
+    def put(self, event: Event) -> None:
+        """Add an event; called in the event loop."""
+        self._events.append(event)
+        if self._reader is not None and not self._reader.done():
+            self._reader.set_result(None)
 
     async def next_event(self) -> Event:
-        """What becomes known next; that it is late, where nothing does before the deadline.
+        """The next event; DeadlineExceeded if there is none before the deadline.
 
-        The outputs of pieces are joined, and known once all of an input are.
+        Pieces are joined; an input's event follows when all its pieces are done.
         """
-        try:
-            async with asyncio.timeout(self.deadline - time.monotonic()):
-                while (known := self._join_pieces(await self.events.get())) is None:
-                    pass
-                return known
-        except TimeoutError:
-            return Event(0, error=self._deadline_error())
+        while True:
+            while self._events:
+                if (known := self._join_pieces(self._events.popleft())) is not None:
+                    return known
+            loop = asyncio.get_running_loop()
+            if self._timer is None:
+                self._timer = loop.call_later(self.deadline - time.monotonic(), self._expire)
+            self._reader = loop.create_future()
+            await self._reader
+
+    def end(self) -> None:
+        """Stop reading; anything unfinished is cancelled."""
+        self.cancelled = True
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _expire(self) -> None:
+        self.put(Event(0, error=self.deadline_error()))
 
     def _join_pieces(self, event: Event) -> Event | None:
-        """The event, or that of the whole input where its last piece is done."""
+        """The event, or that of the whole input when its last piece is done."""
         pieces = self.pieces.get(event.number)
         if pieces is None or not event.outputs:
             return event
@@ -119,7 +140,8 @@ class Job:
         (output,) = join_by_input(whole, outputs, 1)
         return Event(event.number, outputs=(RenderedOutput.of(output),))
 
-    def _deadline_error(self) -> DeadlineExceeded:
+    def deadline_error(self) -> DeadlineExceeded:
+        """The error of an exceeded deadline."""
         allowed = math.ceil(self.deadline - self.began)
         return DeadlineExceeded(
             f"the request took longer than {allowed:,} seconds",
@@ -129,26 +151,26 @@ class Job:
 
 @dataclass(eq=False)
 class Ticket:
-    """One input of a request that is decoded, or several that are worked on as a whole."""
+    """One input of a request to decode, or several to process as a whole."""
 
     job: Job
     pending: PendingInput["Ticket"] | None = None
-    work: Callable[[], Sequence[RenderedOutput]] | None = None  # in place of decoding
+    work: Callable[[], Sequence[RenderedOutput]] | None = None  # replaces decoding
     number: int = 0
-    piece: int = 0  # of an input that is split
-    rows: int = 1  # paths that it is searched by
-    cost: float = 1.0  # positions that are read for it, at most
-    whole: bool = False  # whether it can be searched for in one go, and soon enough
-    losses: int = 0  # processes that ended while they decoded it
-    streamed_count: int = 0  # tokens that were streamed
-    isolated: bool = False  # because something beside it, or it, has failed
+    piece: int = 0  # index of a piece, for an input that is split
+    rows: int = 1  # hypotheses in its search
+    cost: float = 1.0  # upper bound of the positions read for it
+    whole: bool = False  # whether it can be searched in one go, and soon enough
+    losses: int = 0  # processes that ended while decoding it
+    streamed_count: int = 0  # tokens streamed so far
+    isolated: bool = False  # set after a failure, its own or in its batch
 
     @property
     def streams(self) -> bool:
-        """Whether tokens are told before the output is whole; not those of a piece."""
+        """Whether tokens are streamed before the output is complete; not for pieces."""
         return self.job.streams and self.number not in self.job.pieces
 
     @property
     def in_one_go(self) -> bool:
-        """Whether it is searched for as a whole: nobody has to know of it before its output."""
+        """Whether it is searched in one go: no partial output is needed."""
         return self.whole and not self.streams

@@ -1,8 +1,9 @@
-"""A worker decodes whatever has arrived, together where it can be, a step at a time.
+"""A worker decodes arriving requests in batches, step by step.
 
 It is a thread with one core, or with a process that has one. Between two steps it lets newcomers
 join, takes out what is done, and gives up what is late or whose client has gone. The batch that has
-had the least time has the next step.
+had the least time has the next step, and of equals one of small requests; newcomers begin with what
+the least has had, so no step of a large request comes between a small one and its first.
 """
 
 import time
@@ -16,23 +17,23 @@ from seqloom.parallel import use_one_thread
 from seqloom.prediction.output import Output
 from seqloom.prediction.request import PendingInput, batch_key
 from seqloom.prediction.text_predictor import TextPredictor
-from seqloom.scheduling.errors import ProcessLost
+from seqloom.scheduling.errors import ProcessLost, RequestCancelled
 from seqloom.scheduling.jobs import Event, Job, RenderedOutput, Ticket
 from seqloom.scheduling.processes import Decoding, Process, RemoteDecoding, start_decoding
+from seqloom.scheduling.templates import ProcessTemplate
 
 __all__ = ["Worker"]
 
-ADMISSION_INTERVAL = (
-    16  # steps from newcomers to newcomers, for whom all wait; fewer where there are fewer
-)
+ADMISSION_INTERVAL = 16  # steps between admissions of newcomers, which stall the batch
 SHORT_LENGTH = (
     64  # source tokens up to which inputs share a batch; then up to four times as many, ...
 )
-MOST_LOSSES = 2  # processes that may end while they decode an input
+MOST_LOSSES = 2  # processes that may end while decoding an input
+GONE = RequestCancelled("the client has gone, and the model after it")
 
 
 class WorkerObserver(Protocol):
-    """What is counted of the work."""
+    """Counts events of a worker."""
 
     def on_step(self, sentences: int, rows: int, seconds: float) -> None: ...
 
@@ -44,26 +45,29 @@ class WorkerObserver(Protocol):
 
 
 class TicketSource(Protocol):
-    """Where a worker has its work from."""
+    """The source of a worker's tickets."""
 
     @property
     def watch(self) -> WorkerObserver: ...
-
-    @property
-    def generation(self) -> int: ...
 
     def take(self, worker: "Worker") -> list[Ticket] | None: ...
 
     def remove_expired(self) -> list[tuple[Job, Event]]: ...
 
-    def new_process(self) -> Process | None: ...
+    def generation(self, name: str) -> int: ...
 
     def text_predictor(self, name: str) -> TextPredictor: ...
+
+    def template_for(self, name: str) -> ProcessTemplate | None: ...
+
+    def keeps(self, template: ProcessTemplate) -> bool: ...
+
+    def new_process(self, template: ProcessTemplate) -> Process | None: ...
 
 
 @dataclass(eq=False)
 class DecodingBatch:
-    """Tickets that are decoded together."""
+    """Tickets decoded together."""
 
     key: Hashable
     running: Decoding[Ticket]
@@ -77,63 +81,77 @@ class DecodingBatch:
     def rows(self) -> int:
         return sum(ticket.rows for ticket in self.tickets)
 
+    @property
+    def is_large(self) -> bool:
+        """Whether its tickets are of large requests, which small newcomers overtake."""
+        return not all(ticket.job.is_small for ticket in self.tickets)
+
 
 class Worker:
-    """One thread's batches, which a process decodes where there is one."""
+    """One thread's batches, decoded by processes if available, one per template."""
 
     def __init__(self, source: TicketSource, *, small_only: bool = False) -> None:
         self.source = source
         self.small_only = small_only
-        self.process: Process | None = None
+        self.processes: dict[ProcessTemplate, Process] = {}
         self.batches: list[DecodingBatch] = []
-        self.held = 0  # tickets, as of its last taking
-        self.has_large = False  # whether some are of large requests
+        self.held = 0  # tickets at the last admission
+        self.has_large = False  # whether some were of large requests
 
     @property
     def tickets(self) -> list[Ticket]:
-        """What it decodes."""
+        """The tickets being decoded."""
         return [ticket for batch in self.batches for ticket in batch.tickets]
 
     @property
     def ticket_count(self) -> int:
-        """How much that is."""
+        """The number of tickets being decoded."""
         return len(self.tickets)
 
     @property
     def is_outdated(self) -> bool:
-        """Whether its process has models that were replaced; it takes no more until it has done
-        what it has, and then has another process."""
-        return self.process is not None and self.process.generation < self.source.generation
+        """Whether it has a process that is no longer needed."""
+        return not all(map(self.source.keeps, self.processes))
 
     def note_load(self, taken: list[Ticket]) -> None:
-        """Remember what it is busy with, for others to see."""
+        """Record its load for other workers."""
         every = [*self.tickets, *taken]
         self.held = len(every)
         self.has_large = any(not each.job.is_small for each in every)
 
+    def begin_process(self, template: ProcessTemplate) -> None:
+        """Start a process of this template, if possible."""
+        process = self.source.new_process(template)
+        if process is not None:
+            self.processes[template] = process
+        else:
+            self.processes.pop(template, None)
+
     def wait_until_ready(self) -> None:
-        """Wait until its process has tried the models; where it is lost at once, go without."""
-        if self.process is not None:
+        """Wait until its processes have tried their models; drop one that is lost at once."""
+        for template, process in list(self.processes.items()):
             try:
-                self.process.wait_until_ready()
+                process.wait_until_ready()
             except ProcessLost:
-                self.process = None
+                del self.processes[template]
 
     def run(self) -> None:
-        """Until there is nothing more to come and everything is done."""
+        """Run until shutdown, and until all work is done."""
         use_one_thread()
         rounds = 0
         while True:
+            if self.is_outdated:
+                self._close_outdated()
             taken = self.source.take(self) if rounds == 0 else []
             if taken is None:
-                if self.process is not None:
-                    self.process.close()
+                for process in self.processes.values():
+                    process.close()
                 return
             if not taken and not self.batches:
-                self._check_process()
+                self._check_processes()
             try:
                 told = self._round(taken)
-            except Exception as error:  # a fault of ours: all are told, and the worker goes on
+            except Exception as error:  # an internal error: report it to all, and continue
                 told = [
                     (each.job, Event(each.number, error=error)) for each in (*taken, *self.tickets)
                 ]
@@ -142,37 +160,57 @@ class Worker:
             _deliver(told)
 
     def _round(self, taken: list[Ticket]) -> list[tuple[Job, Event]]:
-        """Let newcomers in, and make a step of one batch."""
+        """Admit newcomers, and make a step of one batch."""
         told = [*self.source.remove_expired(), *self._give_up(), *self._admit(taken)]
         if self.batches:
-            told += self._step(min(self.batches, key=lambda each: each.seconds))
+            told += self._step(min(self.batches, key=lambda each: (each.seconds, each.is_large)))
         self.batches = [batch for batch in self.batches if not batch.running.done]
         return told
 
     def _admit(self, tickets: list[Ticket]) -> Iterator[tuple[Job, Event]]:
-        """Let each into the batch that it fits, or begin one."""
+        """Add each ticket to a batch that it fits, or start one."""
         groups: dict[Hashable, list[Ticket]] = {}
         for ticket in tickets:
             if ticket.pending is None:
                 yield ticket.job, _run_work(ticket)
             else:
-                key = _key(ticket, self.source.generation)
+                key = _key(ticket, self.source.generation(ticket.job.model))
                 groups.setdefault(key, []).append(ticket)
         for key, group in groups.items():
             batch = next((each for each in self.batches if each.key == key), None)
             if batch is None:
                 least = min((each.seconds for each in self.batches), default=0.0)
-                batch = DecodingBatch(key, self._decoding(group[0]), least)
+                running = self._decoding(group[0])
+                if running is None:
+                    yield from ((each.job, Event(each.number, error=GONE)) for each in group)
+                    continue
+                batch = DecodingBatch(key, running, least)
                 self.batches.append(batch)
             self.source.watch.on_join(len(group))
             waiting = [ticket.pending for ticket in group if ticket.pending is not None]
             yield from self._attempt(batch, group, partial(_add, waiting))
 
-    def _decoding(self, ticket: Ticket) -> Decoding[Ticket]:
-        model, whole = ticket.job.model, ticket.in_one_go
-        if self.process is not None:
-            return RemoteDecoding(self.process, model, whole=whole)
-        return start_decoding(self.source.text_predictor(model), whole=whole)
+    def _decoding(self, ticket: Ticket) -> Decoding[Ticket] | None:
+        """Start decoding; None if the model was removed, as the request was before."""
+        name, whole = ticket.job.model, ticket.in_one_go
+        try:
+            model = self.source.text_predictor(name)
+        except KeyError:
+            return None
+        process = self._process_of(name)
+        if process is not None:
+            return RemoteDecoding(process, name, whole=whole)
+        return start_decoding(model, whole=whole)
+
+    def _process_of(self, name: str) -> Process | None:
+        """The process that decodes a model; None if this thread does."""
+        template = self.source.template_for(name)
+        if template is None:
+            return None
+        if template not in self.processes:
+            self.begin_process(template)
+            self.wait_until_ready()
+        return self.processes.get(template)
 
     def _step(self, batch: DecodingBatch) -> Iterator[tuple[Job, Event]]:
         if batch.running.done:
@@ -189,7 +227,7 @@ class Worker:
         newcomers: list[Ticket],
         work: Callable[[Decoding[Ticket]], Mapping[Ticket, Output | RenderedOutput]],
     ) -> Iterator[tuple[Job, Event]]:
-        """The events of some work; where it fails, the one that is to blame is looked for."""
+        """The events of some work; if it fails, isolate the ticket that caused it."""
         tickets = [*batch.tickets, *newcomers]
         try:
             outputs = work(batch.running)
@@ -198,7 +236,7 @@ class Worker:
             self._replace_process(batch.running)
             yield from self._begin_anew(tickets, error)
             return
-        except Exception as error:  # whatever a model raises, the others go on
+        except Exception as error:  # one failing input must not stop the others
             self.batches.remove(batch)
             if len(tickets) == 1:
                 yield tickets[0].job, Event(tickets[0].number, error=error)
@@ -218,7 +256,7 @@ class Worker:
                 yield ticket.job, Event(ticket.number, tuple(certain))
 
     def _begin_anew(self, tickets: list[Ticket], error: ProcessLost) -> Iterator[tuple[Job, Event]]:
-        """Decode once more what a process has not; what ends every process is given up."""
+        """Retry the tickets of a lost process; a ticket that ends every process is given up."""
         again = []
         for ticket in tickets:
             ticket.losses += 1
@@ -229,28 +267,42 @@ class Worker:
                 again.append(ticket)
         yield from self._admit(again)
 
-    def _check_process(self) -> None:
-        """Replace a process that has ended while there was nothing to do, or is outdated."""
-        if self.process is not None and self.process.has_ended:
-            self._replace(self.process)
-        elif self.process is not None and self.is_outdated:
-            outdated, self.process = self.process, self.source.new_process()
-            self.wait_until_ready()
-            outdated.close()
+    def _check_processes(self) -> None:
+        """Replace processes that ended while idle."""
+        for template, process in list(self.processes.items()):
+            if process.has_ended:
+                self._replace(template)
+
+    def _close_outdated(self) -> None:
+        """Shut down unneeded processes once they have finished their work."""
+        busy = [
+            batch.running.process
+            for batch in self.batches
+            if isinstance(batch.running, RemoteDecoding)
+        ]
+        for template, process in list(self.processes.items()):
+            if process not in busy and not self.source.keeps(template):
+                process.close()
+                del self.processes[template]
 
     def _replace_process(self, running: Decoding[Ticket]) -> None:
-        """Replace the process that something ran in, unless that was done already."""
-        if isinstance(running, RemoteDecoding) and running.process is self.process:
-            self._replace(running.process)
+        """Replace a process, unless it was replaced already."""
+        for template, process in list(self.processes.items()):
+            if isinstance(running, RemoteDecoding) and running.process is process:
+                self._replace(template)
 
-    def _replace(self, lost: Process) -> None:
-        self.source.watch.on_loss(lost.pid)
-        self.process = self.source.new_process()
-        self.wait_until_ready()
-        self.source.watch.on_replacement(0 if self.process is None else self.process.pid)
+    def _replace(self, template: ProcessTemplate) -> None:
+        self.source.watch.on_loss(self.processes[template].pid)
+        if not self.source.keeps(template):
+            del self.processes[template]
+        else:
+            self.begin_process(template)
+            self.wait_until_ready()
+            process = self.processes.get(template)
+            self.source.watch.on_replacement(0 if process is None else process.pid)
 
     def _give_up(self) -> Iterator[tuple[Job, Event]]:
-        """Take out what is late or whose client has gone; so between any two steps."""
+        """Remove tickets that are late or cancelled, between two steps."""
         now = time.monotonic()
         for batch in self.batches:
             over = {
@@ -271,8 +323,9 @@ def _add(
 
 
 def _key(ticket: Ticket, generation: int) -> Hashable:
-    """Tickets with equal keys share a batch: the same model and search, and a like length; each is
-    searched for as a whole, or none is; small requests are not held up by large ones."""
+    """Tickets with equal keys share a batch: same model and search, similar length, all in one go
+    or none, and small requests apart from large ones.
+    """
     waiting = ticket.pending
     shared = None if waiting is None or ticket.isolated else batch_key(waiting.request)
     if shared is None or waiting is None:
@@ -284,7 +337,7 @@ def _key(ticket: Ticket, generation: int) -> Hashable:
 
 
 def _run_work(ticket: Ticket) -> Event:
-    """Work that is not decoding, all at once."""
+    """Run work other than decoding."""
     why = ticket.job.stop_reason(time.monotonic())
     if why is not None or ticket.work is None:
         return Event(ticket.number, error=why or LimitError("there is nothing to do"))
@@ -295,6 +348,6 @@ def _run_work(ticket: Ticket) -> Event:
 
 
 def _deliver(told: list[tuple[Job, Event]]) -> None:
-    """Hand events over, all of a request's loop at once."""
+    """Deliver events, all of a request's event loop at once."""
     if told:
         told[0][0].deliver(told)

@@ -17,14 +17,14 @@ from seqloom.errors import SeqloomError
 from seqloom.prediction.predictor import Predictor
 from seqloom.scheduling.errors import RequestCancelled, ServerStopping
 from seqloom.scheduling.jobs import Event, Job, RenderedOutput
-from seqloom.scheduling.processes import ProcessTemplate
-from seqloom.serving.connections import DISCONNECTION, Disconnection
+from seqloom.scheduling.templates import ProcessTemplate
+from seqloom.serving.connections import DISCONNECTION, Disconnection, Requester
 from seqloom.serving.error_answers import add_error_handlers, log_fault, server_fault
 from seqloom.serving.errors import PROBLEM, error_body
 from seqloom.serving.guard import WORK_PATHS, Access, Guard, PlainMethods
-from seqloom.serving.inputs import reads_files
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.metrics import RequestRecord
+from seqloom.serving.models.stored import StoredModel
 from seqloom.serving.requests import (
     LookRequest,
     PredictRequest,
@@ -40,7 +40,7 @@ from seqloom.serving.responses import (
     describe_api,
 )
 from seqloom.serving.service import Service
-from seqloom.serving.work_routes import WorkRoutes
+from seqloom.serving.work_routes import LARGE, WholeResponse, WorkRoutes
 from seqloom.version import __version__
 
 __all__ = ["PageFile", "application", "page_files"]
@@ -51,7 +51,6 @@ EVENT = {  # of a stream, as OpenAPI tells it
 }
 
 KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
-LARGE = 1_000  # bytes of an answer that is compressed for clients that can read it
 ERRORS: dict[int | str, dict[str, Any]] = {
     status: {
         "description": meaning,
@@ -88,13 +87,15 @@ def application(
     access: Access | None = None,
     limits: ServingConfig | None = None,
     template: ProcessTemplate | None = None,
+    stored: Mapping[str, StoredModel] | None = None,
 ) -> tuple[Guard, Service]:
-    """The ASGI application that serves these models, and the service behind it.
+    """Build the ASGI application for these models, and its service.
 
-    Copies of a process that was forked with the models decode; without it threads do.
+    Forks of a template process decode; without a template threads do. Stored models are loaded on
+    demand.
     """
     limits = limits or ServingConfig()
-    service = Service(models, limits, template)
+    service = Service(models, limits, template, stored)
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -115,9 +116,10 @@ def application(
     _plain_routes(app, service, needs_token=access is not None and access.token is not None)
     add_error_handlers(app)
     bounds = limits
-    if any(map(reads_files, models.values())):
+    if service.served.reads_files:
         bounds = limits.model_copy(update={"body": max(limits.body, limits.upload)})
-    whole = PlainMethods(GZipMiddleware(WorkRoutes(app, WORK_PATHS), LARGE), app.routes)
+    others = PlainMethods(GZipMiddleware(app, LARGE), app.routes)
+    whole = WorkRoutes(app, WORK_PATHS, others=others)
     guard = Guard(whole, access=access or Access(), limits=bounds, metrics=service.metrics)
     return guard, service
 
@@ -185,8 +187,7 @@ def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
     async def ready() -> Response:
         """Whether requests are taken: not before the models are loaded, nor while stopping."""
         if service.ready:
-            notes = {name: list(each.notes) for name, each in service.models.items() if each.notes}
-            return _json({"ready": True, **({"notes": notes} if notes else {})})
+            return _json({"ready": True, **service.served.state()})
         raise ServerStopping("the server is starting or stopping")
 
     @app.get("/metrics", response_class=Response)
@@ -214,7 +215,7 @@ def _plain_routes(app: FastAPI, service: Service, *, needs_token: bool) -> None:
 async def _stream_events(
     service: Service, job: Job, request: Request, inputs: int
 ) -> AsyncIterator[bytes]:
-    """Server-sent events; an error that comes late is the last of them."""
+    """Server-sent events; a late error is the last event."""
     entry, target = _request_record(request), service.models[job.model].target
     done = 0
     ids: dict[int, list[int]] = {}
@@ -250,19 +251,21 @@ async def _stream_events(
 
 
 def _outputs_of(event: Event) -> dict[int, RenderedOutput]:
-    """The outputs that an event tells, by the numbers of their inputs."""
+    """The outputs in an event, by the indices of their inputs."""
     return dict(enumerate(event.outputs, start=event.number))
 
 
 async def _all_outputs(
     job: Job, request: Request, entry: RequestRecord, count: int
 ) -> list[RenderedOutput]:
-    """The outputs for so many inputs, in order; the request is completed by them."""
+    """All `count` outputs in order; completes the request."""
     outputs: dict[int, RenderedOutput] = {}
-    async for event in _events(job, request, entry):
-        outputs |= _outputs_of(event)
-        if len(outputs) == count:
-            break
+    with _connection(request).watched(job.give_up):
+        try:
+            while len(outputs) < count:
+                outputs |= _outputs_of(await _next_event(job, entry))
+        finally:
+            job.end()
     entry.end("completed")
     return [outputs[number] for number in range(count)]
 
@@ -272,31 +275,41 @@ def _list(outputs: Sequence[RenderedOutput]) -> bytes:
 
 
 def _answer(model: str, kind: str, found: bytes, entry: RequestRecord) -> Response:
-    """What was asked for, which is in JSON already."""
+    """The response to a request, from rendered JSON."""
     head = f'{{"model":{json.dumps(model, ensure_ascii=False)},"{kind}":'.encode()
     tail = b',"seconds":%.6f}' % entry.seconds
-    return Response(head + found + tail, media_type="application/json")
+    return WholeResponse(head + found + tail)
 
 
-def _client(request: Request) -> str:
-    """Who asks, by the address."""
-    return request.client.host if request.client else ""
+def _client(request: Request) -> Requester:
+    """The client's address and connection."""
+    client = request.scope.get("client")
+    return Requester(str(client[0]) if client else "", _connection(request))
 
 
 async def _events(job: Job, request: Request, entry: RequestRecord) -> AsyncIterator[Event]:
-    """What becomes known of a job, until its reader has enough; an error ends it."""
-    connection = request.scope["state"].get(DISCONNECTION) or Disconnection()
-    with connection.watched(job.give_up):
+    """The events of a job until its reader stops; an error ends it."""
+    with _connection(request).watched(job.give_up):
         try:
             while True:
-                event = await job.next_event()
-                if event.error is not None:
-                    cancelled = isinstance(event.error, RequestCancelled)
-                    entry.end("cancelled" if cancelled else "failed")
-                    raise event.error
-                yield event
+                yield await _next_event(job, entry)
         finally:
-            job.cancelled = True  # whatever is left of it
+            job.end()
+
+
+async def _next_event(job: Job, entry: RequestRecord) -> Event:
+    """The next event; raises its error, which ends the request."""
+    event = await job.next_event()
+    if event.error is not None:
+        entry.end("cancelled" if isinstance(event.error, RequestCancelled) else "failed")
+        raise event.error
+    return event
+
+
+def _connection(request: Request) -> Disconnection:
+    """The notifier of the client's disconnection."""
+    found: Disconnection = request.scope["state"].get(DISCONNECTION) or Disconnection()
+    return found
 
 
 def _request_record(request: Request) -> RequestRecord:
@@ -319,12 +332,12 @@ class PageFile(NamedTuple):
     kind: str
 
     def response(self) -> Response:
-        """A new answer each time, as the headers of one are changed where it is compressed."""
+        """A new response each time, since compression changes its headers."""
         return Response(self.content, media_type=f"{self.kind}; charset=utf-8")
 
 
 def page_files() -> dict[str, PageFile]:
-    """The playground's files, read once; nothing else is ever served from disk."""
+    """The playground's files, read once; no other file is ever served from disk."""
     folders = files("seqloom.serving") / "page", files("seqloom.drawing") / "scripts"
     return {
         each.name: PageFile(each.read_bytes(), KINDS[each.name.rpartition(".")[2]])

@@ -1,7 +1,7 @@
-"""Requests in the tokens of a model, made once for all that ask for the same.
+"""Plans of requests for a model, cached for requests with equal options.
 
-Most requests of a program differ in their inputs alone. What such a request asks of the model, and
-what an input of a length costs by it, is worked out for the first of them.
+Most requests of a program differ in their inputs alone. The plan of such a request, and the cost of
+an input by length, is computed once.
 """
 
 from collections.abc import Hashable, Sequence
@@ -17,27 +17,30 @@ from seqloom.serving.requests import PredictRequest
 
 __all__ = ["DecodingPlan", "DecodingPlans", "InputCost"]
 
-MOST_PLANS = 256  # that are remembered
+MOST_PLANS = 256  # cached plans
 
 
 @dataclass(frozen=True)
 class InputCost:
-    """What decoding an input takes."""
+    """The cost of decoding an input."""
 
-    positions: int  # that are read for it, at most
-    whole: bool  # whether it can be searched for in one go, and soon enough to be left alone
+    positions: int  # upper bound of positions read
+    whole: bool  # whether it can be searched in one go, soon enough to run uninterrupted
 
 
 @dataclass
 class DecodingPlan:
-    """What is asked of a model, and what inputs cost by it."""
+    """A request's options for a model, and the cost of inputs."""
 
     model: TextPredictor
     asked: DecodingRequest
-    _known: dict[int, InputCost] = field(default_factory=dict)  # by the length of an input
+    paths: int  # hypotheses per input
+    _known: dict[int, InputCost] = field(default_factory=dict)  # by length of an input
 
     def costs(self, inputs: Sequence[EncodedInput]) -> list[InputCost]:
-        """Of each of these inputs: of one length the same, unless each begins in its own way."""
+        """The cost of each input; equal for equal lengths, unless inputs have prefixes of their
+        own.
+        """
         if len(self.asked.constraints.prefixes) > 1 or self.asked.beginnings:
             return [self._cost(each) for each in inputs]
         for each in inputs:
@@ -46,7 +49,7 @@ class DecodingPlan:
         return [self._known[len(each.values)] for each in inputs]
 
     def check_work(self, inputs: Sequence[EncodedInput], limits: ServingConfig) -> list[InputCost]:
-        """What each of these inputs costs; LimitError where all are more than a server allows."""
+        """The cost of each input; LimitError if the total exceeds the server's limit."""
         paths = self.asked.path_count
         if paths > limits.paths:
             raise LimitError(
@@ -68,18 +71,22 @@ class DecodingPlan:
 
 
 class DecodingPlans:
-    """The plans of one server, by model and by what is asked."""
+    """The plans of a server, by model and options."""
 
     def __init__(self, limits: ServingConfig) -> None:
         self._limits = limits
         self._plans: dict[Hashable, DecodingPlan] = {}
 
+    def clear(self) -> None:
+        """Clear the cache, with its references to models."""
+        self._plans.clear()
+
     def plan(
         self, model: TextPredictor, request: PredictRequest, *, prefix: str | None = None
     ) -> DecodingPlan:
-        """What a request asks of a model; ConfigError where it cannot be met.
+        """The plan of a request for a model; ConfigError if it is impossible.
 
-        A prefix that is given in tokens is told apart.
+        A prefix given as tokens is treated separately.
         """
         options = request.output_options()
         if prefix is not None:
@@ -92,5 +99,5 @@ class DecodingPlans:
             asked = model.decoding_request(replace(wanted, options=options))
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
-            plan = self._plans[key] = DecodingPlan(model, asked)
+            plan = self._plans[key] = DecodingPlan(model, asked, asked.paths)
         return plan

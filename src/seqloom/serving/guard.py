@@ -1,4 +1,4 @@
-"""What every request meets before the API: who may ask, in which form, and how much (D2, D7)."""
+"""Checks before the API: authentication, form and size of requests (D2, D7)."""
 
 import asyncio
 import base64
@@ -10,11 +10,12 @@ import re
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from starlette.routing import BaseRoute, Match
 
-from seqloom.serving.connections import CROWDED
+from seqloom.serving.connections import ANSWER, CROWDED
 from seqloom.serving.errors import PROBLEM, RequestRefused, error_body, retry_after
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.metrics import Metrics, RequestRecord, log
@@ -22,8 +23,10 @@ from seqloom.serving.metrics import Metrics, RequestRecord, log
 __all__ = [
     "LOOPBACK",
     "OPEN_PATHS",
+    "WHOLE",
     "WORK_PATHS",
     "Access",
+    "App",
     "Guard",
     "PlainMethods",
     "Receive",
@@ -36,8 +39,8 @@ Send = Callable[[Message], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9._-]+))(?::[0-9]{1,5})?")
-NUMBERS = random.Random()  # of requests: a draw costs no call of the system, and hides nothing
-OPEN_PATHS = ("/live",)  # that need no token: a health check tells nothing
+NUMBERS = random.Random()  # for request ids: fast, and not secret
+OPEN_PATHS = ("/live",)  # paths without authentication: health checks reveal nothing
 WORK_PATHS = ("/v1/predict", "/v1/stream", "/v1/score", "/v1/look")
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 POLICY = (
@@ -53,18 +56,20 @@ HEADERS = [
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cache-control", b"no-store"),
 ]
+HEAD = b"".join(b"%b: %b\r\n" % pair for pair in HEADERS)
+WHOLE = "seqloom.answer"  # message type of a whole response of status 200 with plain headers
 
 
 @dataclass(frozen=True)
 class Access:
-    """Who may ask: the names this server goes by, and the token it wants, if any."""
+    """Access control: the host names of this server, and its token, if any."""
 
     hosts: tuple[str, ...] = LOOPBACK
     token: str | None = None
-    delay: float = 0.3  # seconds before a wrong token is refused, so that guessing takes long
+    delay: float = 0.3  # seconds before a wrong token is rejected, against guessing
 
     async def check(self, headers: dict[str, str], scope: Mapping[str, Any]) -> None:
-        """Refused unless host, token and origin are right."""
+        """Raise an error unless host, token and origin are valid."""
         if _host_of(headers.get("host", "")) not in self.hosts:
             raise RequestRefused(
                 "this server does not go by that name",
@@ -90,7 +95,7 @@ class Access:
 
 
 class Guard:
-    """An ASGI application around another."""
+    """An ASGI application that wraps another with checks."""
 
     def __init__(
         self,
@@ -102,11 +107,11 @@ class Guard:
         logs: bool = True,
     ) -> None:
         self.app = app
-        self.logs = logs  # whether each request has a line in the log
+        self.logs = logs  # whether to log each request
         self.access = access
         self.limits = limits
         self.metrics = metrics
-        self.held = 0  # bytes of bodies that are in memory
+        self.held = 0  # bytes of request bodies in memory
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -136,7 +141,7 @@ class Guard:
     async def _body(
         self, visit: "RequestContext", headers: dict[str, str], receive: Receive
     ) -> bytes:
-        """All of the request's body, of bounded size; only JSON is taken."""
+        """Read the request's body, of bounded size; only JSON is accepted."""
         if "content-length" in headers and "transfer-encoding" in headers:
             raise RequestRefused("the length of the body is told in two ways", status=400)
         if visit.scope["method"] in ("GET", "HEAD", "OPTIONS"):
@@ -169,7 +174,7 @@ class Guard:
 
 
 class RequestContext:
-    """One request, from its first byte to the line in the log."""
+    """One request, from its first byte to its log line."""
 
     def __init__(
         self, scope: MutableMapping[str, Any], send: Send, entry: RequestRecord | None
@@ -179,12 +184,15 @@ class RequestContext:
         self.scope = scope
         self.entry = entry
         self.status = 0
-        self.held = 0  # bytes of its body
+        self.held = 0  # bytes of its body in memory
         self._send = send
         scope.setdefault("state", {})["entry"] = entry
 
     async def send(self, message: Message) -> None:
-        """Pass on, with the headers that every answer has."""
+        """Send a message, with the headers common to all responses."""
+        if message["type"] == WHOLE:
+            await self._send_whole(message["headers"], message["body"])
+            return
         if message["type"] == "http.response.start":
             self.status = message["status"]
             own = [(b"x-request-id", self.number.encode())]
@@ -193,8 +201,19 @@ class RequestContext:
             message["headers"] = [*message.get("headers", []), *own]
         await self._send(message)
 
+    async def _send_whole(self, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
+        """Send a whole response, in parts if the connection does not support it."""
+        send = self.scope["state"].get(ANSWER)
+        named = b"".join(b"%b: %b\r\n" % pair for pair in headers)
+        own = b"x-request-id: %b\r\n" % self.number.encode()
+        if send is not None and send(named + own + HEAD, body):
+            self.status = 200
+            return
+        await self.send({"type": "http.response.start", "status": 200, "headers": headers})
+        await self.send({"type": "http.response.body", "body": body})
+
     async def refuse(self, refusal: RequestRefused) -> None:
-        """Answer for the application; the connection is not used again."""
+        """Respond with an error, and close the connection."""
         body = json.dumps(error_body(refusal, self.scope["path"])).encode()
         headers = [
             (b"content-type", PROBLEM.encode()),
@@ -211,7 +230,7 @@ class RequestContext:
         await self.send({"type": "http.response.body", "body": body})
 
     def close(self) -> dict[str, Any]:
-        """Balance the account, whatever happened; the facts for the log."""
+        """Finish the accounting of the request; return facts for the log."""
         route = self.scope.get("route")
         facts = {
             "request": self.number,
@@ -238,7 +257,7 @@ def _exceeds(headers: dict[str, str], most: int) -> bool:
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
-    """The body as one message, and then whatever comes after it: the client's going."""
+    """The body as one message, followed by the client's disconnection."""
     pending = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def next_message() -> Message:
@@ -247,20 +266,22 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
     return next_message
 
 
+@lru_cache(maxsize=16)
 def _host_of(header: str) -> str:
-    """The name in a Host header, without the port; empty where it is not one name and one port."""
+    """The host name in a Host header, without port; empty if malformed."""
     found = HOST.fullmatch(header)
     return (found["name"] or found["address"]).lower() if found else ""
 
 
+@lru_cache(maxsize=16)
 def _origin(scheme: str, host: str) -> str:
-    """The origin of this server's pages, without a port that goes without saying."""
+    """The origin of this server's pages, without a default port."""
     usual = {"http": ":80", "https": ":443"}.get(scheme, "")
     return f"{scheme}://{host.lower().removesuffix(usual)}"
 
 
 def _read_token(headers: dict[str, str]) -> str:
-    """The token, as a bearer's or as the password of a browser."""
+    """The token, from a bearer header or from the password of basic authentication."""
     scheme, _, value = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
@@ -277,8 +298,9 @@ def _tokens_match(given: str, wanted: str) -> bool:
 
 
 class PlainMethods:
-    """An application that answers HEAD as GET without a body, and OPTIONS with the methods that a
-    path allows, but with no leave for pages of other origins."""
+    """An application that answers HEAD like GET without a body, and OPTIONS with a path's methods,
+    but without CORS permissions.
+    """
 
     def __init__(self, app: App, routes: Sequence[BaseRoute]) -> None:
         self.app = app

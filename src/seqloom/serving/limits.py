@@ -1,11 +1,12 @@
 """What a server takes on: every size, count and time has a bound (RELIABILITY, the server)."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Annotated, Any
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
-from seqloom.config.sections import Positive, Section
+from seqloom.config.sections import LARGEST, Positive, Section
 from seqloom.config.serialization import first_error
 from seqloom.errors import ConfigError
 from seqloom.remedies import Setting
@@ -13,6 +14,18 @@ from seqloom.remedies import Setting
 __all__ = ["ServingConfig", "serving_config"]
 
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
+UNITS = {"kb": 1_000, "mb": 1_000_000, "gb": 1_000_000_000}
+
+
+def _read_bytes(given: Any) -> Any:
+    """A number of bytes, which may be written as 500MB."""
+    if isinstance(given, str) and (unit := UNITS.get(given[-2:].lower())) is not None:
+        with suppress(ValueError, OverflowError):
+            return round(float(given[:-2]) * unit)
+    return given
+
+
+Bytes = Annotated[int, BeforeValidator(_read_bytes), Field(ge=1, le=LARGEST)]
 
 
 class ServingConfig(Section):
@@ -20,11 +33,11 @@ class ServingConfig(Section):
 
     inputs: Positive = Field(64, description="inputs of a request")
     characters: Positive = Field(5_000, description="characters of an input, a prefix or a phrase")
-    body: Positive = Field(1_000_000, description="bytes of a request")
-    upload: Positive = Field(
+    body: Bytes = Field(1_000_000, description="bytes of a request")
+    upload: Bytes = Field(
         8_000_000, description="the same where a served model reads pictures or sound"
     )
-    held: Positive = Field(
+    held: Bytes = Field(
         256_000_000, description="bytes of all requests together that are under way"
     )
     pixels: Positive = Field(16_000_000, description="pixels of a picture")
@@ -48,6 +61,11 @@ class ServingConfig(Section):
     deadline: Seconds = Field(60, description="seconds that a request may take, all in all")
     receipt: Seconds = Field(10, description="seconds for sending a request or taking an answer")
     idle: Seconds = Field(5, description="seconds that a connection may lie idle")
+    memory: Annotated[int, BeforeValidator(_read_bytes), Field(ge=0, le=LARGEST)] = Field(
+        0,
+        description="bytes that models may take together, which are then loaded when they are "
+        "asked for; with 0 all are loaded at the start and stay",
+    )
     drain: Seconds = Field(30, description="seconds for what is under way when it is to stop")
 
 

@@ -1,10 +1,11 @@
-"""What a server counts, for Prometheus; every request ends in exactly one way."""
+"""Prometheus metrics of a server; every request has exactly one outcome."""
 
 import json
 import sys
 import time
 from collections.abc import Callable
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, get_args
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
@@ -18,7 +19,7 @@ SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
 class Metrics:
-    """The counters of one server, in a registry of their own."""
+    """The counters of one server, in a separate registry."""
 
     def __init__(self, *, waiting: Callable[[], int] = lambda: 0) -> None:
         registry = CollectorRegistry()
@@ -35,8 +36,7 @@ class Metrics:
             ["outcome"],
             registry=registry,
         )
-        for outcome in ("refused", "completed", "failed", "cancelled"):
-            self.ended.labels(outcome)
+        self.outcomes = {outcome: self.ended.labels(outcome) for outcome in get_args(Outcome)}
         self.seconds = Histogram(
             "seqloom_request_seconds",
             "from the first byte to the last",
@@ -59,52 +59,82 @@ class Metrics:
             "seqloom_processes_lost", "decoding processes that ended too early", registry=registry
         )
         Gauge("seqloom_queue", "requests that wait", registry=registry).set_function(waiting)
+        self.loads = Counter(
+            "seqloom_model_loads", "times that a model was loaded", ["model"], registry=registry
+        )
+        self.evictions = Counter(
+            "seqloom_model_evictions",
+            "times that a model was given up for others",
+            ["model"],
+            registry=registry,
+        )
+        self.loaded = Gauge(
+            "seqloom_model_loaded", "whether a model is loaded", ["model"], registry=registry
+        )
 
     def on_step(self, sentences: int, rows: int, seconds: float) -> None:
-        """A decode step of a batch was made."""
+        """A batch made a decoding step."""
         self.steps.inc()
         self.busy.inc(seconds)
         self.sizes.observe(sentences)
 
     def on_join(self, sentences: int) -> None:
-        """So many inputs were let into a batch at once."""
+        """Inputs joined a batch."""
         self.joins.observe(sentences)
 
     def on_loss(self, process: int) -> None:
-        """A process has ended before its time."""
+        """A process has ended unexpectedly."""
         self.lost.inc()
         log("process lost", process=process)
 
     def on_replacement(self, process: int) -> None:
-        """Another has taken its place; 0 where a thread has to decode."""
+        """A process was replaced; 0 if a thread decodes instead."""
         log("process replaced", process=process)
 
+    def on_load(self, model: str) -> None:
+        """A model was loaded."""
+        self.loads.labels(model).inc()
+        self.loaded.labels(model).set(1)
+        log("model loaded", model=model)
+
+    def on_removal(self, model: str) -> None:
+        """A model is loaded no longer, for whatever reason."""
+        self.loaded.labels(model).set(0)
+
+    def on_eviction(self, model: str) -> None:
+        """A model was evicted for others."""
+        self.evictions.labels(model).inc()
+        log("model evicted", model=model)
+
     def text(self) -> bytes:
-        """Everything as Prometheus reads it."""
+        """All metrics in Prometheus format."""
         return generate_latest(self.registry)
 
 
 class RequestRecord:
-    """The account of one request: it is received, perhaps accepted, and ends once."""
+    """The accounting of one request: received, possibly accepted, ended once."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
         self._began = time.perf_counter()
+        self.at_end: Callable[[], None] | None = None  # releases what the request holds
         self.accepted = False
         self.outcome: Outcome | None = None
         metrics.received.inc()
 
     def accept(self) -> None:
-        """It was put into the queue."""
+        """The request was queued."""
         self.accepted = True
         self._metrics.accepted.inc()
 
     def end(self, outcome: Outcome) -> None:
-        """It is over; only the first time counts."""
+        """The request has ended; only the first call counts."""
         if self.outcome is None:
             self.outcome = outcome
-            self._metrics.ended.labels(outcome).inc()
+            self._metrics.outcomes[outcome].inc()
             self._metrics.seconds.observe(self.seconds)
+            if self.at_end is not None:
+                self.at_end()
 
     @property
     def seconds(self) -> float:
@@ -112,6 +142,12 @@ class RequestRecord:
 
 
 def log(event: str, **facts: Any) -> None:
-    """Write a line, with the time."""
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime())
-    print(json.dumps({"time": f"{stamp}Z", "event": event, **facts}), file=sys.stderr, flush=True)
+    """Write a log line with the time."""
+    stamp = _written_time(int(time.time()))
+    print(json.dumps({"time": stamp, "event": event, **facts}), file=sys.stderr, flush=True)
+
+
+@lru_cache(maxsize=1)
+def _written_time(second: int) -> str:
+    """A second as logged, cached for lines of the same second."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(second))

@@ -9,8 +9,14 @@ from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
 from seqloom.config import SearchConfig
 from seqloom.config.searches import SEARCHES, OptionsTable, PartOption, options_model
+from seqloom.engine.loop import configured_plan
 from seqloom.errors import LimitError
-from seqloom.prediction.request import OutputOptions, PredictionRequest, build_search
+from seqloom.prediction.request import (
+    NO_OPTIONS,
+    OutputOptions,
+    PredictionRequest,
+    build_search,
+)
 from seqloom.serving.inputs import Input, StrictModel, check_input
 from seqloom.serving.limits import ServingConfig
 
@@ -29,6 +35,8 @@ __all__ = [
 LONGEST_INTEGRAL = 256  # points at which gradients are integrated, at most
 HELD_OUT_COST = 3_000  # ... and the positions that this reads, about
 MOST_SWITCHES = 64
+NO_TEXTS: Any = ()  # which, other than a list, no request needs a copy of
+USUAL_FIELDS = frozenset({"model", "inputs", "search", "n_best"})  # most requests have no other
 Number = Annotated[int, Field(ge=1, le=10_000)]
 HIGHEST = 2**31 - 1  # of any whole number; the server's limits are far lower
 Count = Annotated[int, Field(ge=0, le=HIGHEST)]
@@ -67,10 +75,10 @@ class PredictRequest(StrictModel):
     tree: bool = Field(False, description="tell all that the search looked at")
     prefix: str | list[str] = Field("", description="how outputs begin: all, or each")
     prefix_tokens: list[str] = Field(
-        [], description="how all outputs begin, in tokens as answers name them"
+        NO_TEXTS, description="how all outputs begin, in tokens as answers name them"
     )
-    require: list[str] = Field([], description="words that every output contains")
-    forbid: list[str] = Field([], description="words that no output contains")
+    require: list[str] = Field(NO_TEXTS, description="words that every output contains")
+    forbid: list[str] = Field(NO_TEXTS, description="words that no output contains")
     no_repeat: Count = Field(0, description="so many tokens in a row are not written twice")
     overlong: Literal["truncate", "error", "split"] | None = Field(
         None,
@@ -80,14 +88,18 @@ class PredictRequest(StrictModel):
 
     def prediction_request(self, config: SearchConfig, limits: ServingConfig) -> PredictionRequest:
         """What is asked of a model with this configuration; None leaves the search to it."""
-        search = None
-        if self.search is not None:
-            kind, given = self.search.kind, _options_within(self.search, limits)
-            search = build_search(kind, given, config, n_best=self.n_best)
-        return PredictionRequest(search, self.n_best, self.output_options())
+        options = self.output_options()
+        if self.search is None:
+            return PredictionRequest(None, self.n_best, options)
+        kind, given = self.search.kind, _options_within(self.search, limits)
+        plan = configured_plan(kind, given, config, self.n_best)
+        search = None if plan else build_search(kind, given, config, n_best=self.n_best)
+        return PredictionRequest(search, self.n_best, options, plan)
 
     def output_options(self) -> OutputOptions:
         """What the outputs are to be, and what is to be told with them."""
+        if self.model_fields_set <= USUAL_FIELDS:
+            return NO_OPTIONS
         prefix = self.prefix if isinstance(self.prefix, str) else tuple(self.prefix)
         return OutputOptions(
             prefix=prefix,
@@ -104,18 +116,23 @@ class PredictRequest(StrictModel):
         """LimitError that names the first limit which the request exceeds."""
         check_limit("inputs", len(self.inputs), limits.inputs)
         check_inputs("inputs", self.inputs, limits)
-        self._check_prefixes(limits)
-        for name, phrases in (("require", self.require), ("forbid", self.forbid)):
-            check_limit("phrases", len(phrases), limits.phrases, said=name)
-            check_inputs(name, phrases, limits)
+        if not self.model_fields_set <= USUAL_FIELDS:
+            self._check_constraints(limits)
         check_limit("n_best", self.n_best, limits.n_best)
         check_limit("alternatives", self.alternatives, limits.alternatives)
         check_limit("characters", self.no_repeat, limits.characters, said="no_repeat")
         if self.search is not None:
+            given = self.search.given
             for each in SEARCHES.options_of(self.search.kind).options():
-                count = self.search.given.get(each.name, 0)
-                if each.limit:
-                    check_limit(each.limit, count, getattr(limits, each.limit), said=each.name)
+                if each.limit and each.name in given:
+                    most = getattr(limits, each.limit)
+                    check_limit(each.limit, given[each.name], most, said=each.name)
+
+    def _check_constraints(self, limits: ServingConfig) -> None:
+        self._check_prefixes(limits)
+        for name, phrases in (("require", self.require), ("forbid", self.forbid)):
+            check_limit("phrases", len(phrases), limits.phrases, said=name)
+            check_inputs(name, phrases, limits)
 
     def _check_prefixes(self, limits: ServingConfig) -> None:
         prefixes = [self.prefix] if isinstance(self.prefix, str) else self.prefix

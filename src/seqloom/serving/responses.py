@@ -171,6 +171,10 @@ class ModelAnswer(BaseModel):
     result: str
     examples: list[ExampleAnswer]
     notes: list[str] = []  # steps that could not be used, and what is used in their place
+    loaded: bool = True  # these four only where models are loaded on demand
+    loads: int = 1  # how often it was loaded
+    evictions: int = 0  # how often it was given up for others
+    bytes: int = 0  # that it takes with the processes that decode it
 
 
 class ModelsAnswer(BaseModel):

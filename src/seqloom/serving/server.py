@@ -1,7 +1,8 @@
-"""The process that serves: it binds, answers, and on SIGTERM finishes what it has begun."""
+"""The server process: it binds, serves, and on SIGTERM finishes running requests."""
 
 import asyncio
 import contextlib
+import gc
 import logging
 import os
 import signal
@@ -16,13 +17,14 @@ from seqloom.errors import ConfigError, SeqloomError
 from seqloom.parallel import thread_count
 from seqloom.prediction.predictor import Predictor
 from seqloom.remedies import Remedy, Setting
-from seqloom.scheduling.processes import Loader, ProcessTemplate, fork_template
+from seqloom.scheduling.templates import Loader, ProcessTemplate, fork_template
 from seqloom.serving.app import application
 from seqloom.serving.connections import ConnectionRoom, protocol
 from seqloom.serving.guard import Access, Guard
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.metrics import log
-from seqloom.serving.reloading import reload_model
+from seqloom.serving.models.reloading import reload_model, renew_model
+from seqloom.serving.models.stored import StoredModel, study_all
 from seqloom.serving.service import Service
 
 __all__ = [
@@ -38,11 +40,12 @@ __all__ = [
 RELOAD: int | None = getattr(
     signal, "SIGUSR1", None
 )  # the signal to load models anew; Windows has none
-OTHER_FILES = 320  # that are open beside connections: the reserve, pipes, libraries
+YOUNG_OBJECTS = 20_000  # garbage collector threshold of the youngest generation
+OTHER_FILES = 320  # open files besides connections: the reserve, pipes, libraries
 
 
 class HTTPServer(uvicorn.Server):
-    """uvicorn's, except that a signal to stop is not raised again when everything is done."""
+    """uvicorn's server, which does not raise a stop signal again when it has finished."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -59,14 +62,12 @@ class HTTPServer(uvicorn.Server):
 
 
 class Server(HTTPServer):
-    """A server of models, with the service behind it and how each model is loaded anew."""
+    """A server of models, with its service and the loaders of models."""
 
-    def __init__(
-        self, config: uvicorn.Config, service: Service, loaders: Mapping[str, Loader] | None = None
-    ) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service) -> None:
         super().__init__(config)
         self.service = service
-        self.loaders = loaders or {}
+        self.loaders: Mapping[str, Loader] = {}
         self._reloading: asyncio.Task[None] | None = None
 
     @contextlib.contextmanager
@@ -81,23 +82,27 @@ class Server(HTTPServer):
             self._reloading = asyncio.create_task(self.reload())
 
     async def reload(self) -> None:
-        """Load every model as it is stored now; one that cannot be stays as it is."""
+        """Reload every model; one that fails stays unchanged."""
         for name, load in self.loaders.items():
             try:
-                await asyncio.to_thread(reload_model, self.service, name, load)
+                if self.service.served.pool is None:
+                    await asyncio.to_thread(reload_model, self.service, name, load)
+                else:
+                    await renew_model(self.service, name, load)
                 log("reloaded", model=name)
-            except SeqloomError as error:
-                log("not reloaded", model=name, error=str(error))
+            except Exception as error:  # whatever it is, the other models are loaded all the same
+                kind = "" if isinstance(error, SeqloomError) else f"{type(error).__name__}: "
+                log("not reloaded", model=name, error=f"{kind}{error}")
 
 
 def bind_socket(host: str, port: int) -> socket.socket:
-    """A socket that listens there; ConfigError where it cannot.
+    """A listening socket; ConfigError if the address is unavailable.
 
-    It is said to be TCP's, as asyncio lets small answers go at once only on such a one.
+    The protocol is given as TCP, for which asyncio disables Nagle's algorithm.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
-    if os.name == "posix":  # on Windows it would let another program take the same port
+    if os.name == "posix":  # on Windows it would let another program take the port
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
@@ -116,15 +121,17 @@ def server_for(
     access: Access,
     limits: ServingConfig,
     template: ProcessTemplate | None = None,
-    loaders: Mapping[str, Loader] | None = None,
+    stored: Mapping[str, StoredModel] | None = None,
 ) -> Server:
-    """A server of these models that is not yet running."""
-    app, service = application(models, access=access, limits=limits, template=template)
-    return Server(server_config(app, limits), service, loaders)
+    """A server of these models, not started yet."""
+    app, service = application(
+        models, access=access, limits=limits, template=template, stored=stored
+    )
+    return Server(server_config(app, limits), service)
 
 
 def server_config(app: Guard, limits: ServingConfig) -> uvicorn.Config:
-    """How an application is served: deadlines and bounds for every connection."""
+    """uvicorn's configuration: deadlines and limits for every connection."""
     _log_faults()
     room = ConnectionRoom(limits.connections, limits.client_connections)
     return uvicorn.Config(
@@ -142,7 +149,7 @@ def server_config(app: Guard, limits: ServingConfig) -> uvicorn.Config:
 
 
 class FaultHandler(logging.Handler):
-    """What uvicorn complains of, in our log, without the errors themselves."""
+    """Logs uvicorn's messages without tracebacks."""
 
     def emit(self, record: logging.LogRecord) -> None:
         log("fault", kind=record.levelname, place=record.getMessage())
@@ -157,17 +164,26 @@ def _log_faults() -> None:
 
 
 def _allow_files(connections: int) -> None:
-    """Let the process open as many files as it may have connections, as far as it is allowed to."""
+    """Raise the limit of open files for this many connections, as far as permitted."""
     try:
         import resource
     except ImportError:
-        return  # Windows, which has no such limit
-    if sys.platform == "win32":  # which tells type checkers the same
+        return  # Windows has no such limit
+    if sys.platform == "win32":  # narrows the platform for type checkers
         return
     now, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = connections + OTHER_FILES
     if resource.RLIM_INFINITY not in (now, most) and now < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, most), most))
+
+
+def _collect_rarely() -> None:
+    """Freeze existing objects and collect garbage rarely, so that collections visit only what
+    requests leave behind, and do not copy memory shared with forked processes.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(YOUNG_OBJECTS)
 
 
 def serve(
@@ -178,15 +194,24 @@ def serve(
     limits: ServingConfig,
     started: Callable[[str], None] = lambda address: None,
 ) -> None:
-    """Serve models by their names until a signal asks to stop; then what was accepted is finished
-    first. Another signal (RELOAD) has them loaded anew."""
+    """Serve models by name until a stop signal, then finish accepted requests. The RELOAD signal
+    reloads the models.
+    """
     _allow_files(limits.connections)
-    models = {name: load() for name, load in loaders.items()}
-    template = fork_template(models, thread_count(), loaders)
-    server = server_for(models, access, limits, template, loaders)
+    models: dict[str, Predictor] = {}
+    stored: dict[str, StoredModel] = {}
+    template: ProcessTemplate | None
+    _collect_rarely()
+    if limits.memory:
+        template, stored = study_all(loaders, limits.memory)
+    else:
+        models = {name: load() for name, load in loaders.items()}
+        template = fork_template(models, thread_count(), loaders)
+    server = server_for(models, access, limits, template, stored)
+    server.loaders = loaders
 
     def tell(address: str) -> None:
-        log("started", address=address, models=list(models))
+        log("started", address=address, models=list(loaders))
         started(address)
 
     address = address_of(listening)
@@ -195,7 +220,7 @@ def serve(
 
 
 def address_of(listening: socket.socket) -> str:
-    """The address of a server that listens there."""
+    """The URL of a server on this socket."""
     host, port = listening.getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
 
@@ -203,7 +228,7 @@ def address_of(listening: socket.socket) -> str:
 def run_server(
     server: HTTPServer, listening: socket.socket, started: Callable[[str], None]
 ) -> None:
-    """Answer until a signal asks to stop; `started` is told the address."""
+    """Serve until a stop signal; `started` is called with the address."""
 
     async def run() -> None:
         task = asyncio.create_task(server.serve([listening]))

@@ -1,34 +1,30 @@
-"""From requests to jobs: whatever can be refused is refused before the model sees it."""
+"""Turn requests into jobs; whatever can be rejected is rejected before the model runs."""
 
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from itertools import groupby
-from threading import Thread
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from seqloom.data import SeriesTable
 from seqloom.deferred import Deferred
 from seqloom.errors import ConfigError, DataError, LimitError
-from seqloom.parallel import is_torch_loaded, thread_count
-from seqloom.prediction.inputs import InputGroup, check_cells
+from seqloom.parallel import thread_count
+from seqloom.prediction.inputs import EncodedInput, InputGroup, check_cells
 from seqloom.prediction.output import Output, ScoredOutput
 from seqloom.prediction.predictor import Predictor
 from seqloom.prediction.request import OutputOptions, PendingInput
 from seqloom.prediction.text_predictor import TextPredictor
 from seqloom.scheduling.jobs import Event, Job, RenderedOutput, Ticket
-from seqloom.scheduling.processes import ProcessTemplate
 from seqloom.scheduling.scheduler import QueueBounds, Scheduler
+from seqloom.scheduling.templates import ProcessTemplate
+from seqloom.serving.connections import Requester
 from seqloom.serving.decoding_plans import DecodingPlan, DecodingPlans
-from seqloom.serving.errors import UnknownModel
 from seqloom.serving.inputs import (
     CHUNK,
     Input,
-    check_kinds,
     chunk,
-    describe_model,
     group_chunk,
     reads_files,
     renumber,
@@ -38,6 +34,8 @@ from seqloom.serving.inputs import (
 )
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.metrics import Metrics, RequestRecord
+from seqloom.serving.models.served import ServedModels
+from seqloom.serving.models.stored import StoredModel
 from seqloom.serving.requests import (
     LookRequest,
     PredictRequest,
@@ -52,25 +50,25 @@ if TYPE_CHECKING:
 
 __all__ = ["Service"]
 
-INLINE_CHARACTERS = 2_000  # characters that are cut into tokens aside, so that others need not wait
+INLINE_CHARACTERS = 2_000  # of inputs that are tokenized in the event loop, others in a thread
 EMPTY_OUTPUT = RenderedOutput.of(Output("", 0.0, 0.0, (), "blank"))
-LOOKS = "seqloom.serving.looks"  # which is imported once something is to be looked at
+LOOKS = "seqloom.serving.looks"  # imported on first use
 Result = TypeVar("Result")
 
 
 class Service:
-    """Models under their names, and the workers that run them; each model must be of a kind that
-    can be served."""
+    """Models by name, and the workers that run them; each model's kind must be servable. Stored
+    models are loaded on demand.
+    """
 
     def __init__(
         self,
         models: Mapping[str, Predictor],
         limits: ServingConfig,
         template: ProcessTemplate | None = None,
+        stored: Mapping[str, StoredModel] | None = None,
     ) -> None:
-        for name, model in models.items():
-            check_kinds(name, model)
-        self.models = models = dict(models)
+        models = dict(models)
         self.limits = limits
         self.metrics = Metrics(waiting=lambda: self.scheduler.waiting)
         self.scheduler = Scheduler(
@@ -80,68 +78,56 @@ class Service:
             watch=self.metrics,
             template=template,
         )
+        self.served = ServedModels(self.scheduler, stored or {}, limits, self.metrics, self._forget)
         self.ready = False
-        self._names: dict[str, dict[str, int]] = {}  # of tokens, by model, once they are needed
+        self._names: dict[str, dict[str, int]] = {}  # ids of tokens by model, cached
         self._plans = DecodingPlans(limits)
-        self._looks, self._listing = (
-            Deferred(lambda: import_module(LOOKS).Looks()),
-            Deferred(self._describe_models),
-        )
-        self._opening = asyncio.Lock()  # one file at a time, whatever it is blown up to
+        self._looks = Deferred(_looks)
+        self._opening = asyncio.Lock()  # one file at a time, since it may decompress to any size
 
     def start(self) -> None:
-        """Try every model where it will run, so that no request need wait, and begin to work."""
+        """Warm up every model where it will run, and start working."""
         self.scheduler.start()
-        away = all(worker.process for worker in self.scheduler.workers)
-        for model in self.models.values():
-            if not (away and model.as_text_predictor()):
-                model.warm_up()
-        describing = Thread(target=lambda: self._listing.value, daemon=True)
-        describing.start()
-        if is_torch_loaded():
-            describing.join()
+        self.served.start()
         self.ready = True
 
-    def replace_model(self, name: str, model: Predictor) -> None:
-        """Serve another model under the same name; requests under way are answered by the old."""
-        self.scheduler.replace_model(name, model)
+    @property
+    def models(self) -> Mapping[str, Predictor]:
+        """The models that are loaded."""
+        return self.served.loaded
+
+    def _forget(self, name: str) -> None:
+        """Clear the caches of a removed model."""
         self._names.pop(name, None)
-        self._looks, self._listing = (
-            Deferred(lambda: import_module(LOOKS).Looks()),
-            Deferred(self._describe_models),
-        )
+        self._plans.clear()
+        self._looks = Deferred(_looks)
 
     def stop(self) -> None:
-        """Finish what was accepted, and end."""
+        """Finish accepted requests and stop."""
         self.ready = False
         self.scheduler.close()
 
     def searches(self) -> list[dict[str, Any]]:
-        """Every search that a request may name, with its options."""
+        """All searches that a request may name, with their options."""
         return describe_searches(self.limits)
 
     async def listing(self) -> list[dict[str, Any]]:
-        """The models, what they read and write, and how they search unless told otherwise."""
-        return await asyncio.to_thread(lambda: self._listing.value)
-
-    def _describe_models(self) -> list[dict[str, Any]]:
-        """The same, which takes torch."""
-        run = self.scheduler.run_apart
-        return [{"name": name, **run(name, describe_model)} for name in self.models]
+        """The models with their source, target and default search."""
+        return await asyncio.to_thread(self.served.listing)
 
     async def predict(
         self,
         request: PredictRequest,
         entry: RequestRecord,
         *,
-        client: str = "",
+        client: Requester,
         streams: bool = False,
     ) -> Job:
-        """A client's request in the queue; its events are the outputs, in any order."""
+        """Queue a request; its events are the outputs, in any order."""
         self.scheduler.check_room()
         request.check_sizes(self.limits)
-        name, model = self._model(request.model)
-        job = self._job(name, client, streams=streams)
+        job = self._job(request.model, client.address, streams=streams)
+        model = await self.served.model_for(job, entry, client.connection)
         tickets = await self._in_thread(
             model, request.inputs, lambda: self._tickets(job, model, request)
         )
@@ -150,14 +136,14 @@ class Service:
         entry.accept()
         return job
 
-    async def score(self, request: ScoreRequest, entry: RequestRecord, *, client: str = "") -> Job:
-        """A client's request in the queue; its events are the scores, in any order."""
+    async def score(self, request: ScoreRequest, entry: RequestRecord, *, client: Requester) -> Job:
+        """Queue a request; its events are the scores, in any order."""
         self.scheduler.check_room()
         request.check_sizes(self.limits)
-        name, model = self._model(request.model)
+        job = self._job(request.model, client.address)
+        model = await self.served.model_for(job, entry, client.connection)
         given: list[Input] = [source for source, _ in request.pairs]
         given += [target for _, target in request.pairs]
-        job = self._job(name, client)
         tickets = await self._in_thread(
             model, given, lambda: self._scoring_tickets(job, model, request)
         )
@@ -165,12 +151,12 @@ class Service:
         entry.accept()
         return job
 
-    async def look(self, request: LookRequest, entry: RequestRecord, *, client: str = "") -> Job:
-        """A client's request in the queue; its one event is what was to be seen."""
+    async def look(self, request: LookRequest, entry: RequestRecord, *, client: Requester) -> Job:
+        """Queue a request; its only event is the explanation."""
         self.scheduler.check_room()
         request.check_sizes(self.limits)
-        name, model = self._model(request.model)
-        job = self._job(name, client)
+        job = self._job(request.model, client.address)
+        model = await self.served.model_for(job, entry, client.connection)
         ticket = await self._in_thread(
             model, [request.input], lambda: self._look_ticket(job, model, request)
         )
@@ -178,28 +164,20 @@ class Service:
         entry.accept()
         return job
 
-    def _model(self, name: str | None) -> tuple[str, Predictor]:
-        name = next(iter(self.models)) if name is None else name
-        if name not in self.models:
-            raise UnknownModel(
-                "model: there is none of that name here",
-                remedy=f"there are {', '.join(self.models)}",
-            )
-        return name, self.models[name]
-
     async def _in_thread(
         self, model: Predictor, inputs: Sequence[Input], make: Callable[[], Result]
     ) -> Result:
-        """What is made of inputs, in a thread of its own where that may take long.
+        """Process inputs, in a thread if that may take long.
 
-        Files are opened one at a time, since a small one may become large.
+        Files are decoded one at a time, since a small one may become large.
         """
         if reads_files(model):
             async with self._opening:
                 return await asyncio.to_thread(make)
-        texts_alone = [given for given in inputs if isinstance(given, str)]
-        if len(texts_alone) == len(inputs) and sum(map(len, texts_alone)) <= INLINE_CHARACTERS:
-            return make()
+        if all(isinstance(each, str) for each in inputs):
+            characters = sum(len(each) for each in inputs if isinstance(each, str))
+            if characters <= INLINE_CHARACTERS:
+                return make()
         return await asyncio.to_thread(make)
 
     def _tickets(self, job: Job, model: Predictor, request: PredictRequest) -> list[Ticket]:
@@ -211,14 +189,14 @@ class Service:
     def _group(
         self, model: Predictor, inputs: Sequence[Input], options: OutputOptions
     ) -> InputGroup:
-        """All inputs of a request, as the model reads them."""
+        """Encode all inputs of a request."""
         if reads_files(model):
             encoded = uploads(model, inputs, self.limits, options)
             return InputGroup(range(len(inputs)), encoded, None, [])
         return model.reader_for(options).read_all(texts(model, inputs))
 
     def _scoring_tickets(self, job: Job, model: Predictor, request: ScoreRequest) -> list[Ticket]:
-        """The work that scores pairs; LimitError where it would be more than is allowed."""
+        """The tickets that score pairs; LimitError if they exceed the work limit."""
         sources = [source for source, _ in request.pairs]
         targets = [target for _, target in request.pairs]
         if model.as_forecaster() is not None:
@@ -259,7 +237,7 @@ class Service:
         ]
 
     def _look_ticket(self, job: Job, model: Predictor, request: LookRequest) -> Ticket:
-        """The work that looks at an output; LimitError where it would be more than is allowed."""
+        """The ticket that explains an output; LimitError if it exceeds the work limit."""
         cell: Cell
         if reads_files(model):
             (encoded,) = uploads(model, [request.input], self.limits)
@@ -291,9 +269,9 @@ class Service:
     def _decoding_tickets(
         self, job: Job, model: TextPredictor, request: PredictRequest
     ) -> list[Ticket]:
-        """The inputs as they are decoded; those that are blank have their outputs at once.
+        """The tickets that decode inputs; blank inputs have their outputs at once.
 
-        LimitError where the work would be more than is allowed.
+        LimitError if they exceed the work limit.
         """
         prefix = None
         if request.prefix_tokens:
@@ -301,7 +279,8 @@ class Service:
         plan = self._plans.plan(model, request, prefix=prefix)
         if model.is_language_model:
             lines, cells = range(len(request.inputs)), texts(model, request.inputs)
-            plan = DecodingPlan(model, model.with_beginnings(plan.asked, lines, cells))
+            asked = model.with_beginnings(plan.asked, lines, cells)
+            plan = DecodingPlan(model, asked, plan.paths)
         asked = plan.asked
         group = self._group(model, request.inputs, asked.options).encoded
         asked.check_pieces(group)
@@ -309,29 +288,27 @@ class Service:
         there = {each.number for each in group}
         for number in range(len(request.inputs)):
             if number not in there:
-                job.events.put_nowait(Event(number, outputs=(EMPTY_OUTPUT,)))
+                job.put(Event(number, outputs=(EMPTY_OUTPUT,)))
+        pieces: dict[int, list[EncodedInput]] = {}
         tickets = []
-        for number, pairs in groupby(
-            zip(group, costs, strict=True), key=lambda pair: pair[0].number
-        ):
-            pieces = list(pairs)
-            if len(pieces) > 1:
-                job.pieces[number] = [encoded for encoded, _ in pieces]
-            for piece, (encoded, cost) in enumerate(pieces):
-                ticket = Ticket(
-                    job,
-                    number=number,
-                    piece=piece,
-                    rows=asked.paths,
-                    cost=cost.positions,
-                    whole=cost.whole,
-                )
-                ticket.pending = PendingInput(ticket, encoded, number, asked)
-                tickets.append(ticket)
+        for encoded, cost in zip(group, costs, strict=True):
+            own = pieces.setdefault(encoded.number, [])
+            ticket = Ticket(
+                job,
+                number=encoded.number,
+                piece=len(own),
+                rows=plan.paths,
+                cost=cost.positions,
+                whole=cost.whole,
+            )
+            ticket.pending = PendingInput(ticket, encoded, encoded.number, asked)
+            tickets.append(ticket)
+            own.append(encoded)
+        job.pieces = {number: own for number, own in pieces.items() if len(own) > 1}
         return tickets
 
     def _prefix_text(self, name: str, model: TextPredictor, request: PredictRequest) -> str:
-        """The text of a prefix that is given in tokens."""
+        """The text of a prefix given as tokens."""
         if request.prefix:
             raise ConfigError(
                 "prefix_tokens: there is a prefix too", remedy="leave one of them out"
@@ -343,18 +320,19 @@ class Service:
     def _token_ids(
         self, name: str, model: TextPredictor, tokens: Sequence[str], place: str
     ) -> list[int]:
-        """Tokens of a model by their numbers; ConfigError where it has no such token."""
-        if name not in self._names:
+        """The ids of a model's tokens; ConfigError for an unknown one."""
+        known = self._names.get(name)  # a reload may drop them at any time
+        if known is None:
             every = range(model.target.size)
-            self._names[name] = dict(zip(model.target.tokens(every), every, strict=True))
-        known = self._names[name]
+            known = dict(zip(model.target.tokens(every), every, strict=True))
+            self._names[name] = known
         for number, token in enumerate(tokens, start=1):
             if token not in known:
                 raise ConfigError(f"{place}, number {number}: the model has no such token")
         return [known[token] for token in tokens]
 
     def _check_reading(self, place: str, positions: int, cure: str) -> None:
-        """LimitError where more would be read than is allowed."""
+        """Raise LimitError if more positions would be read than the work limit permits."""
         if positions > self.limits.work:
             raise LimitError(
                 f"{positions:,} positions would be read, more than this server's work, "
@@ -364,7 +342,7 @@ class Service:
             )
 
     def _head_tickets(self, job: Job, model: Predictor, request: PredictRequest) -> list[Ticket]:
-        """The work that judges all inputs, or forecasts what follows them."""
+        """The tickets that predict labels, tags or numbers, or forecast series."""
         wanted = request.prediction_request(model.config.search, self.limits)
         inputs, options = request.inputs, wanted.options
         if wanted.searches or options.attention or request.prefix_tokens:
@@ -390,7 +368,7 @@ class Service:
     def _forecast_tickets(
         self, job: Job, model: "Forecaster", inputs: Sequence[Any]
     ) -> list[Ticket]:
-        """The work that forecasts what follows series; LimitError where it would be too much."""
+        """The tickets that forecast series; LimitError if they exceed the work limit."""
         wanted = tables(model, inputs)
         read = sum(model.input_positions(steps) for _, steps in wanted)
         self._check_reading("inputs", read, "send fewer series or ask for fewer steps")
@@ -403,18 +381,23 @@ class Service:
             for number, (table, steps) in enumerate(wanted)
         ]
 
-    def _job(self, name: str, client: str, *, streams: bool = False) -> Job:
+    def _job(self, wanted: str | None, address: str, *, streams: bool = False) -> Job:
         loop = asyncio.get_running_loop()
 
         def tell(told: list[tuple[Job, Event]]) -> None:
             loop.call_soon_threadsafe(_deliver, told)
 
-        return Job(name, time.monotonic() + self.limits.deadline, tell, streams, client)
+        name = self.served.name_of(wanted)
+        return Job(name, time.monotonic() + self.limits.deadline, tell, streams, address)
+
+
+def _looks() -> Any:
+    return import_module(LOOKS).Looks()
 
 
 def _deliver(told: list[tuple[Job, Event]]) -> None:
     for job, event in told:
-        job.events.put_nowait(event)
+        job.put(event)
 
 
 def _text(given: Input) -> str:
@@ -426,7 +409,7 @@ def _text(given: Input) -> str:
 def _work_ticket(
     job: Job, number: int, make: Callable[[], Iterable[Output | ScoredOutput]], cost: int
 ) -> Ticket:
-    """Work that is done as a whole for the inputs from this number on."""
+    """A ticket of undivided work for the inputs from this index on."""
 
     def work() -> list[RenderedOutput]:
         return [RenderedOutput.of(each) for each in make()]

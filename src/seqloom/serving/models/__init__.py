@@ -1,0 +1,1 @@
+"""The models of a server: loading, replacement and eviction."""
