@@ -10,15 +10,19 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from seqloom.api.train import train
 from seqloom.store import durable
+from seqloom.tokenizers.words import word_pattern
+from tests.runs.support import PAIRS, options
 
 __all__ = ["ROOT", "Ended", "Nursery", "nursery"]
 
@@ -149,21 +153,46 @@ def _kin(process: int) -> list[int]:
 def _serve() -> None:
     import torch
 
-    from seqloom.metrics import target_scores
-
     torch.set_num_threads(1)
     os.sched_getaffinity = lambda _: {0}
-    # Whatever is imported at first use; backward is left out, since it would start a thread.
-    torch.optim.AdamW([torch.zeros(1, requires_grad=True)], fused=True).zero_grad()
-    target_scores("text", ["a b c d"], ["a b c d"], seed=None)
     for name in ("compare", "describe", "evaluate", "interchange", "optimize", "report", "train"):
         import_module(f"seqloom.api.{name}")
+    _import_as_training_does()
     for line in sys.stdin:
         job = json.loads(line)
         with socket.create_server(("127.0.0.1", 0)) as free:
             job["port"] = str(free.getsockname()[1])
         children = [_forked(job, rank) for rank in range(job["world"] or 1)]
         print(json.dumps(_await(children, job["fault"])), flush=True)
+
+
+def _import_as_training_does() -> None:
+    """Import what a whole training imports at first use.
+
+    A child trains and tells: backward would start a thread here, and threads are not forked.
+    """
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # on which the parent answers
+            with tempfile.TemporaryDirectory() as folder:
+                train(PAIRS, Path(folder, "run"), options=options(updates=2, validate_every=2))
+            with os.fdopen(writing, "w") as told:
+                told.write(json.dumps(sorted(sys.modules)))
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(writing)
+    with os.fdopen(reading) as told:
+        names = json.loads(told.read())
+    os.waitpid(child, 0)
+    for name in names:
+        if name not in sys.modules:
+            with suppress(Exception):  # modules of packages that import each other
+                import_module(name)
+    word_pattern()
 
 
 def _forked(job: dict[str, Any], rank: int) -> int:

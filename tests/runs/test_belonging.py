@@ -74,6 +74,8 @@ def test_a_run_without_its_configuration(run: Path, data: list[tuple[str, str]])
     before = content(run)
     with pytest.raises(RunError, match=r"config.toml is missing; bring config.toml back"):
         train(data, run, options=options())
+    with pytest.raises(RunError, match=r"config.toml is missing; bring config.toml back"):
+        load(run)
     assert content(run) == before
 
 

@@ -1,5 +1,8 @@
 """Where a model learns: the processor here, a GPU only where there is one."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,3 +41,39 @@ def test_each_rank_has_a_gpu_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None
     for name, value in {**place, "MASTER_PORT": "29500"}.items():
         monkeypatch.setenv(name, value)
     assert learning_device(TrainingConfig()) == torch.device("cuda", 1)
+
+
+SHORT_WORK = """
+import os, sys, time
+if sys.argv[1] == "seqloom":
+    import seqloom
+import torch
+
+torch.set_num_threads(2)
+numbers = torch.ones(400_000)
+numbers.exp()
+began = time.process_time()
+for _ in range(100):
+    numbers.exp()
+    time.sleep(0.01)
+print(time.process_time() - began)
+"""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="on one core no thread spins")
+def test_threads_that_wait_for_work_sleep() -> None:
+    """Spinning they take the processor from others; measured where two share short work."""
+
+    unset = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+
+    def spent(importing: str, **policy: str) -> float:
+        ended = subprocess.run(
+            [sys.executable, "-c", SHORT_WORK, importing],
+            env={**unset, "OMP_NUM_THREADS": "2", **policy},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return float(ended.stdout)
+
+    assert 3 * spent("seqloom") < spent("torch", OMP_WAIT_POLICY="ACTIVE")

@@ -11,7 +11,7 @@ import pytest
 from seqloom.api.train import train
 from seqloom.runs import learner
 from seqloom.runs.progress import Progress, Validation
-from seqloom.runs.time_budget import (
+from seqloom.runs.timing.time_budget import (
     budget_scale,
     fit_schedule,
     refit_schedule,

@@ -2,9 +2,12 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -16,7 +19,7 @@ from seqloom.runs.processes import workers as processes
 from seqloom.training import PeerLostError, Update
 from seqloom.training.distributed import ranks
 from tests.counts import count
-from tests.runs.nursery import Ended, Nursery, nursery
+from tests.runs.nursery import ROOT, Ended, Nursery, nursery
 from tests.runs.support import (
     PAIRS,
     Options,
@@ -202,6 +205,27 @@ def test_a_worker_that_dies_while_it_starts(started: Nursery, tmp_path: Path) ->
     ended = command(when="worker", later=0.3, signal=signal.SIGKILL, to="workers")
     assert ended.code == 4, ended.errors
     assert "a worker could not be started" in ended.sentence
+
+
+def test_workers_end_without_a_word(started: Nursery, tmp_path: Path) -> None:
+    """A9: a further worker ends while the first validates, and Python does not abort it."""
+    command = Command(started, tmp_path)
+    command.arguments += ["--set", "training.updates=4", "--set", "training.validate_every=2"]
+    ended = command()
+    assert ended.code == 0, ended.errors
+    assert "Fatal Python error" not in ended.errors
+
+
+def test_a_board_that_hangs_at_the_end() -> None:
+    """A9: a rank inside torch as Python ends it keeps its exit code; it does not abort."""
+    environment = {**os.environ, "SEQLOOM_PEER_TIMEOUT": "0.8"}
+    command = [sys.executable, "-m", "tests.runs.hanging_board"]
+    ended = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False
+    )
+    with suppress(ProcessLookupError):
+        os.kill(int(ended.stdout), signal.SIGKILL)
+    assert ended.returncode == 7, ended.stderr
 
 
 def test_workers_do_not_outlive_the_first(started: Nursery, tmp_path: Path) -> None:

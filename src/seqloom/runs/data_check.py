@@ -1,11 +1,9 @@
-"""What is in the data, what training would make of it, and how long that takes here."""
+"""Check the data, plan the training, and estimate its time on this machine."""
 
-import sys
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import BaseModel
 
@@ -13,128 +11,70 @@ from seqloom.config import Config, merge
 from seqloom.data import (
     Columns,
     Data,
+    Lengths,
     Report,
-    Survey,
     describe_data,
     even_indices,
-    overlap,
     read_rows,
     usable_rows,
 )
 from seqloom.errors import DataError
 from seqloom.fields import Field, as_text_field
-from seqloom.model import Source, build
-from seqloom.randomness import key
+from seqloom.parallel import return_memory
 from seqloom.remedies import Remedy, Setting, Wording
 from seqloom.runs.findings import (
     DataCheck,
     count_of,
-    describe_time,
     run_checks,
     them_or_it,
     verdict,
 )
-from seqloom.runs.prepare import learn_fields
-from seqloom.runs.processes.workers import worker_count
+from seqloom.runs.progress import TrainingObserver, phase
 from seqloom.runs.request import ConfigCheck, TrainingRequest
-from seqloom.training import Example, Optimizer, Portion, fit
+from seqloom.runs.streams import chunk_steps
+from seqloom.runs.timing.estimate import SampledRows, training_estimate
+from seqloom.runs.vocabulary import learn_fields
+from seqloom.surveys import Survey, overlap
 
-__all__ = ["check_rows", "peak_memory", "training_estimate"]
+__all__ = ["check_rows"]
 
-TIMED_UPDATES = 6  # updates that are timed, ...
-WARM_UPDATES = 2  # ... of which the first do not count
-VALIDATION_COST = 2 / 3  # of an update, for as many rows: read twice, without a way back
-
-
-def training_estimate(
-    config: Config, fields: tuple[Field, Field], lengths: tuple[int, int], *, held_out: int
-) -> str:
-    """Time and memory in a sentence, for rows of these lengths and so many that are held out; the
-    budget of time is the most."""
-    training = config.training
-    update = _seconds_per_update(config, fields, lengths)
-    validation = VALIDATION_COST * update * held_out / _batch_rows(config, lengths)
-    minutes = training.updates * (update + validation / training.validate_every) / 60
-    minutes = min(minutes, training.minutes or minutes)
-    workers, peak = worker_count(training), peak_memory()
-    memory = "" if peak is None else f" and {peak * workers:.1f} GiB of memory"
-    return (
-        f"training would take {describe_time(minutes)} here{memory}, "
-        f"in {workers} process{'es' * (workers > 1)}"
-    )
-
-
-def peak_memory() -> float | None:
-    """The most memory that this process has held, in GiB; None where the system does not tell."""
-    try:
-        import resource
-    except ImportError:
-        return None  # Windows
-    if sys.platform == "win32":  # which tells type checkers the same
-        return None
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**30 if sys.platform == "darwin" else 2**20)  # macOS tells bytes, Linux KiB
-
-
-def _batch_rows(config: Config, lengths: tuple[int, int]) -> int:
-    """About how many rows a batch has."""
-    rows = max(1, config.training.batch_tokens // max(lengths))
-    return min(rows, config.training.batch_rows or rows)
-
-
-def _seconds_per_update(
-    config: Config, fields: tuple[Field, Field], lengths: tuple[int, int]
-) -> float:
-    """The time of one update on made-up rows of the mean length; workers share the positions."""
-    source, target = lengths
-    rows = _batch_rows(config, lengths)
-    random = np.random.default_rng(key(config.seed, "made-up rows"))
-    tokens, labels = (
-        torch.from_numpy(field.items.draw(rows, length, random))
-        for field, length in zip(fields, lengths, strict=True)
-    )
-    with torch.random.fork_rng():
-        network = build(config.model, source=fields[0].items, target=fields[1].items)
-        batch = Example(Source(tokens, torch.full((rows,), source)), labels)
-        work = Portion([batch] * config.training.accumulate, rows * target, lambda: "made-up rows")
-        updates = fit(Optimizer(network, config.training), lambda _: work, seed=config.seed)
-        timed = [update.seconds for update, _ in zip(updates, range(TIMED_UPDATES), strict=False)]
-        return float(np.median(timed[min(WARM_UPDATES, len(timed) - 1) :]))
-
-
-MAX_MEASURED_FILES = 300  # files that are read for their lengths
+ENCODED = 1_000  # cells encoded at a time
+MAX_MEASURED_FILES = 300  # files read for their lengths
 
 
 def check_rows(
     request: TrainingRequest,
+    watch: TrainingObserver,
     *,
     check: ConfigCheck,
     data_checks: Sequence[DataCheck],
     wording: Wording,
 ) -> Iterator[str]:
-    """Findings as lines of text, in the order they become known, and the verdict.
+    """Yield findings as lines of text as they become known, then the verdict.
 
-    DataError at the end where training would stop at a bad row; here all of them are counted first.
+    DataError at the end if training would stop at a malformed row; all of them are counted first.
     """
     lenient = replace(request, options=merge(request.options, {"data": {"skip_bad": True}}))
-    found = lenient.survey()
+    found = lenient.survey(watch)
     yield from found.lines()
     lost = found.report.defect_count
     other: Survey | None = None
     if request.valid is not None:
-        other = replace(lenient, data=request.valid).survey()
+        other = replace(lenient, data=request.valid).survey(watch)
         yield from _validation_lines(found, other)
         lost += other.report.defect_count
     config = request.plan(found.facts)
     check(config)
     yield ""
     yield from _choices(config)
-    fields = learn_fields(config, request.data, found)
+    with phase(watch, "learning the vocabulary") as tell:
+        fields = learn_fields(config, request.data, found, tell=tell)
     held_out = _count_held_out(config, found) if other is None else other.facts.rows
     findings = run_checks(data_checks, request.data, config, found, other)
-    lengths = yield from _mean_lengths(config, found, fields)
-    del found, other  # whose memory the model is given
-    yield training_estimate(config, fields, lengths, held_out=held_out)
+    lengths = yield from _sampled_lengths(config, found, fields)
+    del found, other  # frees memory for the model
+    return_memory()
+    yield training_estimate(config, fields, SampledRows(lengths, held_out))
     for unfit in _unusable_rows(request, config, fields):
         yield from unfit.lines()[2:]
         yield from filter(None, [unfit.unseen_line()])
@@ -153,7 +93,7 @@ def check_rows(
 
 
 def _count_held_out(config: Config, found: Survey) -> int:
-    """About how many rows training would hold out."""
+    """The approximate number of validation rows."""
     return min(config.data.valid_rows, round(config.data.valid_share * found.facts.rows))
 
 
@@ -173,7 +113,7 @@ def _choices(config: Config) -> Iterator[str]:
 
 
 def _part(name: str, part: BaseModel) -> str:
-    """A part of the model in a few words, such as `transformer encoder of 3 × 192`."""
+    """A short description of a model part, such as `transformer encoder of 3 × 192`."""
     options = part.model_dump()
     size = f" of {options['layers']} × {options['width']}" if "layers" in options else ""
     return f"{options['kind']} {name}{size}"
@@ -182,8 +122,9 @@ def _part(name: str, part: BaseModel) -> str:
 def _unusable_rows(
     request: TrainingRequest, config: Config, fields: tuple[Field, Field]
 ) -> Iterator[Report]:
-    """The rows that can be read and yet not be taken by the fields, or that are not aligned: those
-    to learn from, then those held out."""
+    """Readable rows that the fields reject or that are not aligned: of the training data, then of
+    the validation data.
+    """
     if all(as_text_field(field) or field.is_absent for field in fields):
         return
     data: Data | None
@@ -198,36 +139,61 @@ def _unusable_rows(
         yield report
 
 
-def _mean_lengths(
+def _sampled_lengths(
     config: Config, found: Survey, fields: tuple[Field, Field]
-) -> Generator[str, None, tuple[int, int]]:
-    """What is to be said of lengths in tokens; in the end those of a mean row, closed."""
+) -> Generator[str, None, Lengths]:
+    """Yield notes on lengths in tokens; return the lengths of sampled rows with end symbols."""
     limits = config.data.max_source, config.data.max_target
-    means = []
+    measured = _readable_lengths(fields, found.sample)
+    sides = []
     for side, name in enumerate(("source", "target")):
-        field = fields[side]
-        lengths = _lengths(field, [row[side] for row in found.sample])
-        means.append(round(float(lengths.mean())) + field.closing)
+        field, lengths = fields[side], measured[side]
         yield f"{name}: {field.describe()}"
-        if config.data.lines == "stream":
-            means[side] = config.training.truncate if name == "target" else 1
-        elif field.closing:
+        if field.closing and config.data.lines != "stream":
             yield (
                 f"  a row has {lengths.mean():.1f} on average, and "
                 f"{(lengths > limits[side]).sum():,} of {len(lengths):,} rows have more than "
                 f"data.max_{name} = {limits[side]:,}"
             )
-    return means[0], means[1]
+        sides.append(np.minimum(lengths, limits[side]) + field.closing)
+    if config.data.lines == "stream":
+        chunk = chunk_steps(config.training)
+        lanes = max(1, config.training.batch_tokens // chunk)
+        return Lengths(np.full(lanes, 1), np.full(lanes, chunk))
+    return Lengths(*sides)
 
 
-def _lengths(field: Field, cells: list[str]) -> NDArray[np.int64]:
-    """The items of each cell that can be read, 1 where none can; of files, of some from all over.
+def _readable_lengths(
+    fields: tuple[Field, Field], sample: Sequence[tuple[str, str]]
+) -> list[NDArray[np.int64]]:
+    """The lengths of both sides of sampled rows without a fault; 1 if there are none.
 
-    Files are read one by one: of 100,000 in a sample only the lengths would fit into memory.
+    If rows name files, an evenly spaced part of them is read one by one, since only the lengths of
+    a full sample fit into memory.
     """
-    if field.reads_files:
-        some = [cells[place] for place in even_indices(len(cells), MAX_MEASURED_FILES)]
-        found = [len(field.rows([cell])[0]) for cell in some if field.fault(cell) is None]
-    else:
-        found = [len(row) for row in field.rows([c for c in cells if field.fault(c) is None])]
-    return np.array(found or [1 + field.closing], np.int64) - field.closing
+    rows = list(sample)
+    if any(field.reads_files for field in fields):
+        rows = [rows[place] for place in even_indices(len(rows), MAX_MEASURED_FILES)]
+    sound: list[tuple[str, str]] = []
+    counts: tuple[list[int], list[int]] = [], []
+    for row in rows:
+        sides = list(zip(fields, row, counts, strict=True))
+        if any(field.fault(cell) is not None for field, cell, _ in sides):
+            continue
+        sound.append(row)
+        for field, cell, counted in sides:
+            if field.reads_files:
+                counted.append(len(field.rows([cell])[0]))
+    for side, (field, counted) in enumerate(zip(fields, counts, strict=True)):
+        if not field.reads_files:
+            counted += _encoded_lengths(field, [row[side] for row in sound])
+    return [
+        np.array(counted or [1 + field.closing], np.int64) - field.closing
+        for field, counted in zip(fields, counts, strict=True)
+    ]
+
+
+def _encoded_lengths(field: Field, cells: Sequence[str]) -> Iterator[int]:
+    """The length of each cell, encoded in chunks to bound memory."""
+    for start in range(0, len(cells), ENCODED):
+        yield from field.flat_rows(cells[start : start + ENCODED]).lengths.tolist()

@@ -1,11 +1,12 @@
-"""The checks of `seqloom check`, one function each, and its verdict."""
+"""The checks of `seqloom check`, one function each, and the verdict."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from seqloom.config import Config
-from seqloom.data import Data, Preview, Survey, overlap, preview
+from seqloom.data import Data, Preview, preview
 from seqloom.remedies import PYTHON, Phrase, Remedy, Setting, Wording
+from seqloom.surveys import Survey, overlap
 
 __all__ = [
     "COMMON_CHECKS",
@@ -20,13 +21,13 @@ __all__ = [
     "verdict",
 ]
 
-FEW, SCANT = 50, 500  # rows: too few to learn from, and few
-SHARED = 0.05  # share of held-out rows that are learnt from, from which on it is grave
+FEW, SCANT = 50, 500  # rows: too few, and few
+SHARED = 0.05  # share of validation rows in the training data that is grave
 NEARLY_ALL = 0.95  # of the rows
-FEATURE_REPEATS = 5  # times that a feature of a list comes back on average, or more
-REPEATED = 0.2  # share of rows that repeat others, from which on it is told
-NAMED = 5  # columns in a sentence
-HOUR = 90.0  # minutes from which on time is told in hours
+FEATURE_REPEATS = 5  # mean occurrences of each feature in a feature list
+REPEATED = 0.2  # share of duplicate rows that is reported
+NAMED = 5  # columns listed in a sentence
+HOUR = 90.0  # minutes above which time is given in hours
 HEADINGS = {
     *("id", "key", "name", "names", "word", "words", "lemma", "lemmas", "text", "texts"),
     *("sentence", "sentences", "label", "labels", "class", "classes", "category", "categories"),
@@ -41,7 +42,7 @@ HEADINGS = {
 
 @dataclass(frozen=True)
 class Finding:
-    """A sentence about the data with what to do; `grave` where training should wait for it."""
+    """A finding about the data with a remedy; `grave` if training should wait for it."""
 
     sentence: Phrase
     grave: bool = False
@@ -54,9 +55,7 @@ class Evidence:
     config: Config
     survey: Survey
     held_out: Survey | None = None
-    preview: Preview | None = (
-        None  # the first rows of the file, uncut; None where there is no table
-    )
+    preview: Preview | None = None  # the first rows of the file, uncut; None if it is not a table
 
     @property
     def targets(self) -> list[str]:
@@ -72,13 +71,13 @@ DataCheck = Callable[[Evidence], Iterable[Finding]]
 
 
 def reading_notes(evidence: Evidence) -> Iterator[Finding]:
-    """Notes of the file's reader."""
+    """Notes of the file reader."""
     if evidence.preview is not None and evidence.preview.note:
         yield Finding(evidence.preview.note)
 
 
 def columns_not_read(evidence: Evidence) -> Iterator[Finding]:
-    """Columns of the file that are neither source nor target nor weight."""
+    """Columns of the file that are not source, target or weight."""
     preview = evidence.preview
     if preview is None or not preview.unread:
         return
@@ -95,7 +94,7 @@ def columns_not_read(evidence: Evidence) -> Iterator[Finding]:
 
 
 def header_row(evidence: Evidence) -> Iterator[Finding]:
-    """A first row that is read as data and looks like the names of columns."""
+    """A first row that is read as data but resembles a header."""
     preview = evidence.preview
     if preview is None or preview.has_header or len(preview.rows) < 2:
         return
@@ -119,7 +118,7 @@ def header_row(evidence: Evidence) -> Iterator[Finding]:
 
 
 def other_separator(evidence: Evidence) -> Iterator[Finding]:
-    """Semicolons or several spaces in nearly every row, which may be meant to part columns."""
+    """Semicolons or several spaces in nearly every row, which may be column separators."""
     preview = evidence.preview
     if preview is None or preview.is_named or len(preview.rows) < 2:
         return
@@ -145,8 +144,9 @@ def other_separator(evidence: Evidence) -> Iterator[Finding]:
 
 
 def _lists_features(column: Sequence[str], separator: str) -> bool:
-    """Whether cells list features that come back often (`N;DAT`), so that what parts them is no
-    separator of columns."""
+    """Whether cells are lists of recurring features (`N;DAT`), so that their separator does not
+    separate columns.
+    """
     parts = [part for cell in column for part in cell.strip().split(separator)]
     several = sum(separator in cell for cell in column)
     return 2 * several > len(column) and FEATURE_REPEATS * len(set(parts)) <= len(parts)
@@ -222,7 +222,7 @@ def run_checks(
 def verdict(
     findings: Sequence[Finding], unusable: int = 0, *, wording: Wording = PYTHON
 ) -> list[str]:
-    """The findings, the gravest first, below a line that says whether training can begin."""
+    """The findings, grave ones first, below a line that says whether training can begin."""
     grave = [wording.remedy(each.sentence) for each in findings if each.grave]
     slight = [wording.remedy(each.sentence) for each in findings if not each.grave]
     told = [f"  {number}. {each}" for number, each in enumerate((*grave, *slight), 1)]
@@ -242,12 +242,12 @@ def count_of(number: int, word: str) -> str:
 
 
 def them_or_it(number: int) -> str:
-    """The pronoun for so many."""
+    """The pronoun for a count."""
     return "it" if number == 1 else "them"
 
 
 def describe_time(minutes: float) -> str:
-    """A time to wait, in words."""
+    """A waiting time in words."""
     if minutes < 1:
         return "less than a minute"
     if minutes < HOUR:

@@ -1,4 +1,4 @@
-"""What each worker trains with: network, optimizer, its share of the data, and progress."""
+"""The training state of each worker: network, optimizer, share of the data, and progress."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ from seqloom.runs.processes.device import learning_device, surroundings
 from seqloom.runs.progress import Progress
 from seqloom.runs.streams import Stream
 from seqloom.runs.teaching import TaughtPositions
-from seqloom.runs.time_budget import budget_scale, fit_schedule
+from seqloom.runs.timing.time_budget import budget_scale, fit_schedule
 from seqloom.store import RunDirectory, SkippedCheckpoint
 from seqloom.training import (
     Example,
@@ -39,11 +39,11 @@ from seqloom.training import (
 
 __all__ = ["Learner", "example", "new_network"]
 
-SMOOTH = 0.95  # decay of the running mean of the loss
+SMOOTH = 0.95  # decay of the moving average of the loss
 
 
 class Learner:
-    """Makes updates, from the newest valid checkpoint on."""
+    """Performs updates, starting from the newest valid checkpoint."""
 
     def __init__(
         self, config: Config, network: Network, corpus: Corpus, masking: Masking | None = None
@@ -52,7 +52,7 @@ class Learner:
         self.device = learning_device(config.training)
         self.network = network.to(self.device)
         self.corpus = corpus
-        self.masking = masking  # where tokens are left out of the source and asked for
+        self.masking = masking  # masks source tokens to predict
         self.notes: list[str] = []
         if config.training.freeze:
             self.notes += freeze(network, config.training.freeze)
@@ -68,6 +68,7 @@ class Learner:
             tokens=config.training.batch_tokens,
             rows=config.training.batch_rows,
             seed=config.seed,
+            mixture=corpus.mixture,
         )
         self.weighing = PositionWeights(
             corpus.lengths.target,
@@ -75,11 +76,12 @@ class Learner:
             loss=config.training.loss,
             one_position=config.training.one_position,
             seed=config.seed,
+            frequencies=None if corpus.mixture is None else corpus.mixture.row_frequencies,
         )
-        self.forcing: ForcingSchedule | None = None  # where all steps read labels
+        self.forcing: ForcingSchedule | None = None  # None with pure teacher forcing
         if config.training.forcing.free_running is not None:
             self.forcing = ForcingSchedule(config.training, seed=config.seed)
-        self.taught: TaughtPositions | None = None  # what teachers say of each position
+        self.taught: TaughtPositions | None = None  # the teachers' distributions by position
         self.stream: Stream | None = None
         if config.data.lines == "stream":
             self.stream = Stream(corpus, network, config, device=self.device)
@@ -107,13 +109,13 @@ class Learner:
         return [*self.notes, *notes]
 
     def begin(self, tensors: Mapping[str, Tensor], *, place: str) -> None:
-        """Load these weights, and start the moving average from them."""
+        """Start from these weights, which also initialize the moving average."""
         load_weights(self.network, tensors, place=place)
         if self.moving is not None:
             self.moving.restore(tensors)
 
     def updates(self, ranks: Ranks) -> Iterator[Update]:
-        """The updates still to make, each with this worker's share of its batch."""
+        """Yield the remaining updates, each with this worker's share of its batch."""
         here = surroundings(self.config.training, ranks.world)
         self.progress = replace(self.progress, surroundings=here)
         self.moving = None if ranks.rank else self.moving
@@ -144,13 +146,13 @@ class Learner:
             self.optimizer.scale = self._scale()
 
     def count_validation(self) -> None:
-        """Count the time since the last update as that of a validation."""
+        """Count the time since the last update as validation."""
         now, before = time.monotonic() - self._began, self.progress
         spent = before.validating + max(0.0, now - before.seconds)
         self.progress = replace(before, seconds=max(now, before.seconds), validating=spent)
 
     def files(self) -> dict[str, dict[str, Tensor]]:
-        """What a step saves, wherever it was learnt."""
+        """The files of a saved step, independent of the device."""
         files = {"model": weights(self.network), "optimizer": self.optimizer.tensors()}
         if self.moving is not None:
             files["average"] = self.moving.tensors()
@@ -162,7 +164,9 @@ class Learner:
         }
 
     def _scale(self) -> float:
-        """What the budget of time and a plateau of held-out results make of the rate."""
+        """The factor of the learning rate by the time budget and by plateaus of validation
+        results.
+        """
         training = self.config.training
         scale = budget_scale(training, self.progress) if self.progress.scheduled else 1.0
         if training.decay != "plateau":
@@ -210,7 +214,7 @@ class Learner:
     def _split_batches(
         self, step: int, whole: list[Indices], share: slice
     ) -> tuple[list[Batch], int]:
-        """This worker's rows of each batch, and what is asked for in all rows together."""
+        """This worker's rows of each batch, and the number of target items in all rows together."""
         if self.masking is None:
             tokens = sum(int(self.corpus.lengths.target[rows].sum()) for rows in whole)
             return [self.corpus.batch(rows[share]) for rows in whole], tokens
@@ -225,7 +229,7 @@ class Learner:
 
 
 def new_network(config: Config, source: Field, target: Field) -> Network:
-    """The run's model with its first weights, a function of the seed."""
+    """The run's model with initial weights, a function of the seed."""
     torch.manual_seed(key(config.seed, "weights"))
     return build(config.model, source=source.items, target=target.items)
 
@@ -238,7 +242,8 @@ def example(
     device: torch.device | None = None,
 ) -> Example:
     """A batch as tensors, copied only to another device; factors may have more steps than its
-    targets."""
+    targets.
+    """
     tokens, lengths, target = (
         torch.from_numpy(each).to(device)
         for each in (batch.source, batch.source_lengths, batch.target)

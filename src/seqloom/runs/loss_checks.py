@@ -1,14 +1,19 @@
-"""Options that do not go with teachers of single positions, or with rows that are read twice."""
+"""Requirements of CTC, position-wise teachers and agreement losses on the configuration, and of CTC
+on the rows (S1.1, S3.5).
+"""
+
+import numpy as np
 
 from seqloom.config import Config
-from seqloom.errors import ConfigError
+from seqloom.data import Corpus
+from seqloom.errors import ConfigError, DataError
 from seqloom.remedies import Setting
 
-__all__ = ["check_agreement", "check_teaching"]
+__all__ = ["check_agreement", "check_ctc_config", "check_ctc_lengths", "check_teaching"]
 
 
 def check_teaching(config: Config) -> None:
-    """ConfigError where positions cannot be taught as configured."""
+    """Raise ConfigError if teachers of positions do not fit the configuration."""
     training, target = config.training, config.target
     if training.teaching.runs:
         _refuse(
@@ -24,7 +29,7 @@ def check_teaching(config: Config) -> None:
 
 
 def check_agreement(config: Config) -> None:
-    """ConfigError where rows are to be read twice and cannot be."""
+    """Raise ConfigError if the agreement loss does not fit the configuration."""
     training = config.training
     if training.agreement:
         _refuse(
@@ -41,7 +46,7 @@ def check_agreement(config: Config) -> None:
 
 
 def _other_losses(config: Config) -> dict[str, bool]:
-    """Which options give a loss of another kind."""
+    """The options that select another loss."""
     model = config.model
     return {
         "training.forcing": config.training.forcing.free_running is not None,
@@ -58,3 +63,48 @@ def _refuse(told: dict[str, bool], place: str, reason: str, *, remedy: str) -> N
                 place=Setting(place),
                 remedy=f"change {name}, or {remedy}",
             )
+
+
+def check_ctc_config(config: Config) -> None:
+    """Raise ConfigError if CTC does not fit the configuration."""
+    model, alone = config.model, config.model.decoder.is_ctc
+    if alone and model.ctc:
+        raise ConfigError(
+            f"model.ctc = {model.ctc:g} is a share of a decoder's loss, and "
+            "model.decoder.kind = 'ctc' has no other",
+            remedy="set model.ctc=0",
+        )
+    if config.training.truncate:
+        asked = "model.decoder.kind = 'ctc'" if alone else f"model.ctc = {model.ctc:g}"
+        raise ConfigError(
+            f"{asked} needs whole targets",
+            remedy="set training.truncate=0"
+            if alone
+            else "set training.truncate=0, or model.ctc=0",
+        )
+
+
+def check_ctc_lengths(config: Config, corpus: Corpus) -> None:
+    """Raise DataError at the first row with fewer steps than its symbols require."""
+    alone, heard = config.model.decoder.is_ctc, config.model.front.hears
+    if not (alone or heard):
+        return
+    steps = config.model.front.count_steps(corpus.lengths.source)
+    items, rows = corpus.flat("target", closing=1)
+    alike = (items[1:] == items[:-1]) & (rows[1:] == rows[:-1])
+    symbols = np.bincount(rows, minlength=len(corpus))
+    blanks = np.bincount(rows[1:][alike], minlength=len(corpus))
+    short = np.flatnonzero(steps < symbols + blanks)
+    if len(short):
+        row = int(short[0])
+        without = "choose model.decoder.kind=recurrent" if alone else "set model.ctc=0"
+        need = symbols[row] + blanks[row]
+        blank = f", which take {need:,} steps with a blank between equal ones," * bool(blanks[row])
+        raise DataError(
+            f"the target has {symbols[row]:,} symbols{blank} and the "
+            f"{'recording' if heard else 'source'} only {steps[row]:,} steps to align them with",
+            place=corpus.place(row),
+            remedy=f"lower model.front.halvings, or {without}"
+            if heard
+            else f"cut the source into smaller units (source.unit=character), or {without}",
+        )

@@ -1,4 +1,4 @@
-"""The optimized form of a run: bytes in place of float32 weights, a shortlist, and which to use."""
+"""The optimized form of a run: quantized weights, a shortlist, and the choice between them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from seqloom.engine.decoder import CompiledDecoder
 from seqloom.engine.encoder import CompiledEncoder
 from seqloom.engine.library import core_or_none
 from seqloom.engine.matrices import Precision
-from seqloom.engine.shortlist import Shortlist
+from seqloom.engine.shortlists.shortlist import Shortlist
 from seqloom.engine.stored_form import StoredStack, check_sides, restore_stack, store_stack
 from seqloom.errors import ConfigError, RunError
 from seqloom.remedies import Command, Remedy
@@ -26,14 +26,14 @@ PRECISIONS: tuple[Precision, ...] = ("float32", "int8")
 
 @dataclass(frozen=True)
 class EngineChoice:
-    """The precision to decode in and whether by shortlists; None leaves it to the run."""
+    """The precision for decoding, and whether to use shortlists; None is the run's own choice."""
 
     precision: Precision | None = None
     shortlist: bool | None = None
 
     @classmethod
     def parse(cls, precision: str | None, shortlist: bool | None) -> "EngineChoice":
-        """What a caller says; ConfigError where there is no such precision."""
+        """Parse a caller's choice; ConfigError for an unknown precision."""
         for known in PRECISIONS:
             if precision in (None, known):
                 return cls(known if precision else None, shortlist)
@@ -43,20 +43,22 @@ class EngineChoice:
 
     @property
     def is_silent(self) -> bool:
-        """Whether nothing is said."""
+        """Whether nothing is chosen."""
         return self.precision is None and self.shortlist is None
 
 
 @dataclass(frozen=True)
 class OptimizedRun:
-    """What `optimize` has kept in a run, for the step that is used."""
+    """What `optimize` has stored in a run for its best step."""
 
     saved: Checkpoint
     facts: Mapping[str, Any]
 
     @classmethod
     def find(cls, directory: RunDirectory) -> "OptimizedRun | None":
-        """The form of the step that does best now; None where there is none, or an older one's."""
+        """The optimized form of the current best step; None if there is none or it is of an older
+        step.
+        """
         saved = directory.optimized()
         if saved is None:
             return None
@@ -71,29 +73,30 @@ class OptimizedRun:
 
     @property
     def choice(self) -> EngineChoice:
-        """What was found to be best, or told to be."""
+        """The choice that was measured as best, or that was given."""
         return EngineChoice.parse(self.facts.get("precision"), bool(self.facts.get("shortlist")))
 
     @property
     def is_packed(self) -> bool:
-        """Whether the weights are kept in bytes, rather than made of float32 when loaded."""
+        """Whether weights are stored quantized, rather than quantized on loading."""
         forms = self.facts.get("forms")
         return isinstance(forms, dict) and set(forms) == set(SIDES)
 
     def shortlist(self) -> Shortlist:
-        """The shortlist of the run; RunError where there is none, or not a sound one."""
+        """The run's shortlist; RunError if there is none or it is invalid."""
         arrays = self.saved.load_arrays("shortlist")
         return Shortlist.restore(arrays, place=str(self.saved.path))
 
     def engine(self, choice: EngineChoice) -> Engine | None:
-        """The engine of the form in bytes, for which neither torch nor the float32 weights are
-        needed; None where it is not chosen, not kept, or cannot be run here."""
+        """The engine of the quantized form, which needs neither torch nor the float32 weights; None
+        if it is not chosen, not stored, or cannot run here.
+        """
         if choice.precision != "int8" or not self.is_packed or core_or_none() is None:
             return None
         return core_engine(self.compile(shortlist=bool(choice.shortlist)), "int8")
 
     def compile(self, *, shortlist: bool) -> CompiledModel:
-        """The model in bytes."""
+        """The compiled quantized model."""
         arrays = self.saved.load_arrays("model")
         place, forms = str(self.saved.path), self.facts["forms"]
         encoder, decoder = (
@@ -111,10 +114,10 @@ class OptimizedRun:
 def save_optimized(
     directory: RunDirectory, model: CompiledModel, shortlist: Shortlist, facts: Mapping[str, Any]
 ) -> None:
-    """Keep a model in bytes and a shortlist for the run's best step.
+    """Store a quantized model and a shortlist for the run's best step.
 
-    `facts` name the step, the precision and whether the shortlist is to be used, and the positions
-    that there are to be vectors for.
+    `facts` name the step, the precision and whether to use the shortlist, and the number of
+    position vectors.
     """
     best = likely_best_step(directory)
     if best is None:
@@ -140,7 +143,7 @@ def save_optimized(
 
 
 def _store_stacks(model: CompiledModel, positions: int) -> dict[str, StoredStack]:
-    """Both sides; nothing where there is no form for one of them."""
+    """The quantized stacks of both sides; empty if one of them is unsupported."""
     stacks = {"encoder": model.encoder.stack, "decoder": model.decoder.stack}
     try:
         return {side: store_stack(stack, positions=positions) for side, stack in stacks.items()}
@@ -156,7 +159,7 @@ def _below(side: str, arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]
 
 
 def choose_engine(found: OptimizedRun | None, choice: EngineChoice, run: str) -> EngineChoice:
-    """The precision and whether to use a shortlist: as told, or else as the run keeps it."""
+    """The precision and the use of a shortlist: as given, or else as the run has stored."""
     kept = EngineChoice("float32", False) if found is None else found.choice
     short = kept.shortlist if choice.shortlist is None else choice.shortlist
     if short and found is None:

@@ -1,7 +1,7 @@
-"""One worker per core: further processes that read the run directory and share each batch.
+"""One worker per core: processes that read the run directory and share each batch.
 
 A worker is `python -m seqloom worker DIR MEETING RANK WORLD`, so a caller's script is never
-imported twice. It ends when the first process says so, or is gone.
+imported twice. It ends when the first process says so or has ended.
 """
 
 import os
@@ -28,14 +28,14 @@ from seqloom.training import SINGLE_PROCESS, Ranks, process_group
 
 __all__ = ["local_workers", "work", "worker_count"]
 
-ENDING = 5.0  # seconds that a worker has to end by itself
+ENDING = 5.0  # grace period of a worker's end
 WORTH_WORKERS = 1_000_000  # target positions in a whole run, below which starting costs more
 
 
 def worker_count(config: TrainingConfig) -> int:
-    """As many as configured, or one for each core where the run is long enough to repay it.
+    """The configured number, or one per core if the run is long enough to repay their start.
 
-    Parts of a user's that no worker can import leave one process; ConfigError where more are
+    Custom parts that workers cannot import require a single process; ConfigError if more are
     configured.
     """
     own = next((name for name, folder in foreign_modules().items() if folder is None), None)
@@ -57,7 +57,7 @@ def worker_count(config: TrainingConfig) -> int:
 def local_workers(
     directory: RunDirectory, config: TrainingConfig, stop: StopRequest
 ) -> Iterator[Ranks]:
-    """Start the other workers, be the first of them, and wait for them at the end."""
+    """Start the other workers, run as the first, and wait for them at the end."""
     world = worker_count(config)
     if world == 1:
         yield SINGLE_PROCESS
@@ -80,9 +80,9 @@ def local_workers(
 
 @contextmanager
 def _start_worker(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
-    """A worker process that imports this very package, and the modules with parts of the user's.
+    """Start a worker process that imports this package and the modules of custom parts.
 
-    It is out of reach of the terminal's signals, and ends when its standard input does.
+    It does not receive the terminal's signals, and ends when its standard input is closed.
     """
     here, modules = Path(__file__).parents[3], foreign_modules()
     folders = dict.fromkeys(str(folder) for folder in (here, *modules.values()) if folder)
@@ -98,7 +98,7 @@ def _start_worker(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
     try:
         yield process
     finally:
-        with process:  # waits for it in the end
+        with process:  # waits for its end
             if process.stdin is not None:
                 process.stdin.close()
             try:
@@ -110,7 +110,7 @@ def _start_worker(arguments: list[str]) -> Iterator[subprocess.Popen[bytes]]:
 def _wait_until_ready(
     place: Path, workers: list[subprocess.Popen[bytes]], stop: StopRequest
 ) -> None:
-    """Until every worker has said that it can begin; RunError if one has ended instead."""
+    """Wait until every worker is ready; RunError if one has ended."""
     while not all(_ready_file(place, rank).exists() for rank in range(1, len(workers) + 1)):
         if any(worker.poll() is not None for worker in workers):
             raise RunError(
@@ -128,7 +128,7 @@ def _ready_file(place: Path, rank: int) -> Path:
 
 
 def work(open_learner: Callable[[], Learner], place: Path, rank: int, world: int) -> None:
-    """Be one of the further workers of a run that another process has prepared."""
+    """Run as a further worker of a run that another process has prepared."""
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     threading.Thread(target=_exit_with_parent, daemon=True).start()
@@ -138,12 +138,16 @@ def work(open_learner: Callable[[], Learner], place: Path, rank: int, world: int
     with (
         suppress(SeqloomError),
         process_group(place.absolute().as_uri(), rank, world) as ranks,
-    ):  # the first tells of it
+    ):  # reported by the first process
         for _ in learner.updates(ranks):
             pass
 
 
 def _exit_with_parent() -> None:
-    """Wait until the first process has closed our standard input, or is gone."""
-    sys.stdin.buffer.read()
+    """End the process when its standard input is closed by the parent or by its end.
+
+    The descriptor is read directly, since Python aborts if a thread reads `sys.stdin` at exit.
+    """
+    while os.read(0, 1):
+        pass
     os._exit(0)

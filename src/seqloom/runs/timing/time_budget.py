@@ -1,9 +1,9 @@
-"""How many updates fit into `training.minutes`: measured early, saved with the step, and kept.
+"""Fit the number of updates to `training.minutes`: measured early and stored with the step.
 
-The schedule of the learning rate runs over that many updates, so a run ends annealed when its time
-is used up. Validations are a third of the time at most; where even one is longer than what is left,
-the run anneals over a tenth more updates and ends late. Since the number is part of the progress, a
-resumed run follows the same schedule.
+The learning rate schedule spans that many updates, so a run ends annealed when its time is used up.
+Validations take a third of the time at most; if even one takes longer than what is left, the run
+anneals over a tenth more updates and ends late. Since the number is part of the progress, a resumed
+run follows the same schedule.
 """
 
 import math
@@ -20,17 +20,17 @@ __all__ = [
     "validation_interval",
 ]
 
-FIRST_UPDATES = 10  # that are measured, at least, ...
-FIRST_SHARE = 0.03  # ... and for this share of the time
-RESERVE = 0.15  # of the time, for validations that have not been measured yet
+FIRST_UPDATES = 10  # updates measured at least, ...
+FIRST_SHARE = 0.03  # ... and this share of the time
+RESERVE = 0.15  # share of the time for validations not measured yet
 EARLY, LATE = 0.8, 1.02  # expected ends, as shares of the time, beyond which it is fitted again
 VALIDATIONS = 6  # in a run that is too short for the configured interval
-VALIDATED = 1 / 3  # share of the time that validations take at most
-ANNEALED = 0.1  # updates that a run anneals over at least, as a share of those made
+VALIDATED = 1 / 3  # largest share of the time for validations
+ANNEALED = 0.1  # shortest annealing, as a share of completed updates
 
 
 def fit_schedule(training: TrainingConfig, progress: Progress) -> Progress:
-    """The progress with the number of updates that fit, once enough of them are measured."""
+    """Set the number of updates that fit, once enough of them are measured."""
     budget = 60 * training.minutes
     if progress.budget != training.minutes:
         progress = replace(progress, budget=training.minutes, scheduled=0)
@@ -46,7 +46,7 @@ def fit_schedule(training: TrainingConfig, progress: Progress) -> Progress:
 
 
 def refit_schedule(training: TrainingConfig, progress: Progress) -> Progress:
-    """The same fitted again, where the run would end much too early or too late otherwise."""
+    """Refit the number of updates if the run would otherwise end much too early or too late."""
     budget = 60 * training.minutes
     if not progress.scheduled or progress.step >= progress.scheduled:
         return progress
@@ -61,8 +61,9 @@ def refit_schedule(training: TrainingConfig, progress: Progress) -> Progress:
 
 
 def _with_updates_for(training: TrainingConfig, progress: Progress, seconds: float) -> Progress:
-    """The progress with as many updates to come as so many seconds hold beside validations, the
-    last of them included, and enough to anneal over."""
+    """Set the number of remaining updates that fit into these seconds besides validations,
+    including the last, and at least enough to anneal.
+    """
     update, validation = _costs(progress)
     each = update + validation / validation_interval(training, progress)
     to_come = max(_fewest(progress), int((seconds - validation) / each))
@@ -70,18 +71,18 @@ def _with_updates_for(training: TrainingConfig, progress: Progress, seconds: flo
 
 
 def _fewest(progress: Progress) -> int:
-    """The updates that a run has to come at least, to anneal over."""
+    """The fewest remaining updates, for annealing."""
     return max(1, math.ceil(ANNEALED * progress.step))
 
 
 def _costs(progress: Progress) -> tuple[float, float]:
-    """The mean seconds of an update and of a validation; 0 before there was one."""
+    """The mean seconds of an update and of a validation; 0 before the first."""
     update = (progress.seconds - progress.validating) / max(1, progress.step)
     return max(update, 1e-9), progress.validating / max(1, len(progress.validations))
 
 
 def budget_scale(training: TrainingConfig, progress: Progress) -> float:
-    """What the next update's rate is multiplied with, so that it follows the fitted schedule."""
+    """The factor of the next update's learning rate by the fitted schedule."""
     fitted = progress.last_update(training)
     usual = learning_rate(training, progress.step)
     if fitted == training.updates or not usual:
@@ -92,8 +93,9 @@ def budget_scale(training: TrainingConfig, progress: Progress) -> float:
 
 
 def validation_interval(training: TrainingConfig, progress: Progress) -> int:
-    """Updates between two validations: shorter in a run that has time for few updates, and longer
-    where validations would take too much of a budget."""
+    """Updates between validations: fewer in a run of few updates, more if validations would take
+    too much of a budget.
+    """
     fitted, usual = progress.last_update(training), training.validate_every
     if not training.minutes:
         return usual

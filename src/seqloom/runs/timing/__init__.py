@@ -1,0 +1,1 @@
+"""Fit updates to a time budget, and estimate the time of training."""
