@@ -391,7 +391,7 @@ def test_a_plan_keeps_every_choice_of_the_user(overrides: Overrides, preset: str
     assume(config.target.kind != "tags" or config.source.kind == "text")
     alike = config.source.is_cut_like(config.target)
     if overrides.get("model", {}).get("share_vocabulary") and not alike:
-        with pytest.raises(ConfigError, match="cut alike"):
+        with pytest.raises(ConfigError, match="the same tokenization"):
             plan(overrides, FACTS, preset=preset)
         return
     chosen = dict(leaves(plan(overrides, FACTS, preset=preset).model_dump(mode="json")))
@@ -436,7 +436,7 @@ def test_a_long_text_to_be_judged_is_cut_in_training_as_in_use(kind: str, overlo
 def test_columns_of_a_series_share_no_vocabulary() -> None:
     """A run's target would be read back as its source."""
     series = {"source": {"kind": "series"}, "target": {"kind": "series"}}
-    with pytest.raises(ConfigError, match="cut alike"):
+    with pytest.raises(ConfigError, match="the same tokenization"):
         plan({**series, "model": {"share_vocabulary": True}}, FACTS)
     assert not plan(series, FACTS).model.share_vocabulary
 

@@ -14,7 +14,7 @@ from seqloom.config import (
     TextConfig,
     plan,
 )
-from seqloom.data import survey
+from seqloom.surveys import survey
 from tests.runs.support import PAIRS
 
 NAMES = ColumnStatistics(
@@ -45,6 +45,31 @@ def test_units(source: ColumnStatistics, target: ColumnStatistics, first: str, s
     units = [each.unit for each in (config.source, config.target) if isinstance(each, TextConfig)]
     assert units == [first, second]
     assert config.model.share_vocabulary == (first == second == "subword")
+
+
+NUMERALS = replace(NAMES, characters=38.0, words=6.0, spaces=5.0, distinct_words=45)
+
+
+@pytest.mark.parametrize(
+    ("rows", "source", "target", "kind"),
+    [
+        (100_000, NAMES, PHONES, "recurrent"),
+        (10_000, NAMES, PHONES, "transformer"),
+        (100_000, NAMES, NUMERALS, "transformer"),
+        (100_000, NAMES, NAMES, "transformer"),
+        (100_000, SENTENCES, PHONES, "transformer"),
+    ],
+)
+def test_large_dictionaries_of_sounds_are_learnt_by_recurrent_layers(
+    rows: int, source: ColumnStatistics, target: ColumnStatistics, kind: str
+) -> None:
+    """Spelling to sounds alone, where there are many rows and no preset is asked for."""
+    config = plan({}, Facts(rows, source, target))
+    assert {config.model.encoder.kind, config.model.decoder.kind} == {kind}
+    asked = plan({}, Facts(rows, source, target), preset="transformer")
+    assert asked.model.encoder.kind == "transformer"
+    labels = plan({"target": "label"}, Facts(rows, source, target))
+    assert labels == plan({"target": "label"}, Facts(rows, source, SENTENCES))
 
 
 @pytest.mark.parametrize("own", [{}, {"unit": "word"}, {"unit": "symbol"}])

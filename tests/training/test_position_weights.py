@@ -130,6 +130,28 @@ def test_rows_without_weight_give_no_gradient(model: SequenceModel) -> None:
     assert all(not value.any() for value in found.values())
 
 
+@each_loss
+def test_weights_are_divided_by_their_mean_over_a_pass(loss: LossKind) -> None:
+    """Rows that a pass has several times count as often; those that it has not do not."""
+    weights, often = np.array([1.0, 9.0, 0.5, 2.0, 3.0]), np.array([2, 0, 1, 3, 1])
+    mixed = PositionWeights(LENGTHS, weights, loss=loss, frequencies=often.astype(float))
+    drawn = np.repeat(EVERY, often)
+    repeated = PositionWeights(LENGTHS[drawn], weights[drawn], loss=loss)
+    (found,), (expected,) = (
+        mixed.factors(0, [drawn]),
+        repeated.factors(0, [np.arange(len(drawn))]),
+    )
+    assert found is not None
+    assert expected is not None
+    torch.testing.assert_close(found, expected)
+
+
+def test_equal_weights_of_the_rows_of_a_pass_cost_nothing() -> None:
+    weights, often = np.array([5.0, 1.0, 1.0, 1.0, 1.0]), np.array([0.0, 1.0, 2.0, 1.0, 1.0])
+    weighing = PositionWeights(LENGTHS, weights, frequencies=often)
+    assert weighing.factors(0, [EVERY[1:]]) == [None]
+
+
 def test_equal_weights_cost_nothing() -> None:
     assert PositionWeights(LENGTHS, 7 * EVEN).factors(0, [EVERY]) == [None]
 

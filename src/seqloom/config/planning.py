@@ -1,7 +1,7 @@
-"""Automatic choices: a pure function from a few facts about the data to a configuration.
+"""Automatic choices: a pure function from statistics of the data to a configuration.
 
-`plan` lays the user's own options over these choices, so each can be set apart from the others.
-What a kind of column chooses stands with its options.
+`plan` overrides these choices by the user's options. The choices of a kind of column are methods of
+its options.
 """
 
 import difflib
@@ -36,10 +36,10 @@ __all__ = [
     "split_column",
 ]
 
-FILL_SHARE = 0.85  # of a batch of rows that differ in length; a stream leaves nothing empty
+FILL_SHARE = 0.85  # share of positions in batches of rows that hold tokens; in a stream all do
 PLACE = "configuration"
-SMALL = 200_000  # tokens that are soon learnt in full precision and in small batches
-UNKNOWN = ColumnStatistics(1.0, 1.0, 0.0, 1, 1, 1)  # a column that is not yet read
+SMALL = 200_000  # tokens up to which float32 and small batches are used
+UNKNOWN = ColumnStatistics(1.0, 1.0, 0.0, 1, 1, 1)  # statistics of a column not yet read
 
 
 def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") -> Config:
@@ -62,7 +62,7 @@ def plan(overrides: Mapping[str, Any], facts: Facts, *, preset: str = "auto") ->
 def outline(overrides: Mapping[str, Any], *, preset: str = "auto", stream: bool = False) -> Config:
     """The configuration known before any data is read: columns, reading of rows, and seed.
 
-    It says nothing of the model, and of training and search holds the user's options alone.
+    It has no model; training and search hold only the user's options.
     """
     overrides = _complete(overrides, preset)
     situation = _situation(overrides, Facts(1, UNKNOWN, UNKNOWN, stream=stream), preset)
@@ -72,7 +72,7 @@ def outline(overrides: Mapping[str, Any], *, preset: str = "auto", stream: bool 
 
 
 def check_columns(config: Config) -> None:
-    """ConfigError where other options contradict what the columns hold."""
+    """ConfigError if other options contradict the kinds of the columns."""
     _check_stream(config)
     config.source.check_overlong(config.data.overlong)
     config.source.check_reading(config.data)
@@ -80,15 +80,18 @@ def check_columns(config: Config) -> None:
 
 
 def items_per_row(facts: Facts, config: Config) -> float:
-    """The approximate items of a row: of its target, or of its source if the target is no text."""
+    """The approximate number of items of a row's target, or of its source if the target is not
+    text.
+    """
     if config.target.is_text:
         return config.target.items_per_row(facts.target)
     return config.source.items_per_row(facts.source)
 
 
 def preset_kinds(preset: str, begun: Mapping[str, Any]) -> dict[str, str]:
-    """The parts that a preset stands for in a model with these options, both under dotted names
-    such as `model.encoder.unit.kind`; sizes are not among them, nor what columns ask for."""
+    """The parts of a preset in a model with these options, under dotted names such as
+    `model.encoder.unit.kind`, without sizes and without what the columns determine.
+    """
     if preset == "auto":
         return {}
     families = {"model.encoder": (ENCODERS,), "model.decoder": (DECODERS, HEADS)}
@@ -111,7 +114,7 @@ def preset_kinds(preset: str, begun: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _complete(overrides: Mapping[str, Any], preset: str) -> Overrides:
-    """The user's options, with what follows from them for the columns."""
+    """The user's options, completed with what they imply for the columns."""
     if preset not in PRESETS:
         raise ConfigError(
             "there is no such preset",
@@ -126,14 +129,14 @@ def _own_columns(overrides: Mapping[str, Any]) -> Overrides:
 
 
 def _target_class(overrides: Mapping[str, Any]) -> type[TargetOptions]:
-    """The kind of target that is asked for; what is wrong with it is found out later."""
+    """The kind of target in the options; it is validated later."""
     target = overrides.get("target", "text")
     kind = target.get("kind", "text") if isinstance(target, Mapping) else target
     return dict(TARGETS).get(kind, TargetOptions) if isinstance(kind, str) else TargetOptions
 
 
 def _situation(overrides: Mapping[str, Any], facts: Facts, preset: str) -> Situation:
-    """The columns as they are asked for, which must go together."""
+    """The columns in the options; ConfigError if they do not go together."""
     asked = validate(_own_columns(overrides), place=PLACE)
     asked.source.check_target(asked.target)
     asked.target.check_source(asked.source)
@@ -146,7 +149,7 @@ def _situation(overrides: Mapping[str, Any], facts: Facts, preset: str) -> Situa
 
 
 def _columns(situation: Situation, own: Mapping[str, Any]) -> Overrides:
-    """Which columns are read and how each is cut; columns of sentences share their subwords."""
+    """Choose columns and units; two columns of sentences share their subwords."""
     facts = situation.facts
     cut = {
         "source": situation.source.reading_defaults(facts.source, situation, own.get("source")),
@@ -161,7 +164,7 @@ def _columns(situation: Situation, own: Mapping[str, Any]) -> Overrides:
 
 
 def _after_reading(situation: Situation, columns: Overrides) -> Situation:
-    """The same once it is known how the columns are cut, which says how much there is to learn."""
+    """The situation once the units are known, with the size of the data in tokens."""
     cut = validate(columns, place=PLACE)
     facts, preset = situation.facts, situation.preset
     words = cut.target.words_per_row(facts.target)
@@ -171,14 +174,14 @@ def _after_reading(situation: Situation, columns: Overrides) -> Situation:
         situation,
         source=cut.source,
         target=cut.target,
-        preset=cut.source.usual_preset(stream=situation.stream) if preset == "auto" else preset,
+        preset=cut.source.usual_preset(situation) if preset == "auto" else preset,
         words=facts.rows * (1.0 if words is None else words),
         tokens=max(1.0, facts.rows * items_per_row(facts, cut)),
     )
 
 
 def _model(situation: Situation) -> Overrides:
-    """The preset's layers, and the parts that the columns ask for in their place."""
+    """The preset's layers, with the parts that the columns determine."""
     preset = preset_model(situation.preset, situation.words)
     if not situation.source.is_cut_like(situation.target):
         preset["share_vocabulary"] = False
@@ -198,7 +201,7 @@ def _reader(situation: Situation) -> Overrides:
 def _training_section(
     situation: Situation, chosen: Overrides, overrides: Mapping[str, Any]
 ) -> Overrides:
-    """What follows from how much there is to learn, and from the options that are settled."""
+    """The section `training`, from the size of the data and the options decided so far."""
     given = validate(merge(chosen, overrides), place=PLACE)
     names = merge({"training": chosen.get("training", {})}, overrides).get("training", {})
     settled = {name: getattr(given.training, name) for name in names}
@@ -210,9 +213,9 @@ def _training_section(
 
 
 def _usual_training(situation: Situation, rows: int) -> Overrides:
-    """So many passes over rows and tokens, in batches that leave enough updates.
+    """Epochs over rows and tokens, in batches that leave enough updates.
 
-    What follows from the batch and the number of updates follows the user's own, where set.
+    Values derived from batch size and number of updates use the user's, if set.
     """
     tokens, settled, stream = situation.tokens, situation.training, situation.stream
     batch = next((b for limit, b in ((SMALL, 1_024), (400_000, 2_048)) if tokens < limit), 4_096)
@@ -237,18 +240,18 @@ def _usual_training(situation: Situation, rows: int) -> Overrides:
 
 
 def _validate_config(chosen: Overrides) -> Config:
-    """A configuration; ConfigError where two unlike columns are to share a vocabulary."""
+    """Validate the configuration; ConfigError if columns that share a vocabulary differ."""
     config = validate(chosen, place=PLACE)
     if config.model.share_vocabulary and not config.source.is_cut_like(config.target):
         raise ConfigError(
-            "model.share_vocabulary needs source and target to be cut alike",
+            "model.share_vocabulary needs source and target with the same tokenization",
             remedy="give both the same options, or set model.share_vocabulary=false",
         )
     return config
 
 
 def _check_stream(config: Config) -> None:
-    """ConfigError where a stream is asked for and the data cannot be one."""
+    """ConfigError if a stream is configured and the data cannot be one."""
     if config.data.lines != "stream":
         return
     if not config.source.is_absent:
@@ -263,13 +266,13 @@ def _check_stream(config: Config) -> None:
         )
 
 
-ALONE = ("none", "blanks")  # kinds that need no column of their own
+ALONE = ("none", "blanks")  # kinds without a column of their own
 
 
 def split_column(given: str) -> tuple[str | None, str | None]:
-    """`COL`, `COL:KIND` or a bare `:KIND` as a column and a kind; what is not said is None.
+    """Parse `COL`, `COL:KIND` or `:KIND` as a column and a kind; absent parts are None.
 
-    `none` alone means that there is no such column, and `blanks` alone that it is the source's.
+    `none` alone means no such column, and `blanks` alone the source's column.
     """
     name, colon, kind = given.rpartition(":")
     kind = RENAMED_VALUES["target"].get(kind, kind)
@@ -291,7 +294,7 @@ def column_overrides(
     weight: str | None = None,
     skip_bad: bool = False,
 ) -> Overrides:
-    """Columns as a user names them, `COL` or `COL:KIND`, as a partial configuration."""
+    """The user's columns, `COL` or `COL:KIND`, as a partial configuration."""
     chosen: Overrides = {}
     columns: Overrides = {"skip_bad": True} if skip_bad else {}
     for side, given in (("source", source), ("target", target)):
@@ -304,7 +307,7 @@ def column_overrides(
 
 
 def check_columns_bare(options: Mapping[str, Any]) -> None:
-    """ConfigError where `data.source` or `data.target` carries a kind, which has its own option."""
+    """ConfigError if `data.source` or `data.target` includes a kind, which has its own option."""
     data = options.get("data")
     for side in ("source", "target"):
         given = data.get(side) if isinstance(data, Mapping) else None

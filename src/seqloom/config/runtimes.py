@@ -1,4 +1,4 @@
-"""What a model can be exported to (docs/interchange.md)."""
+"""Runtimes to which a model can be exported (docs/interchange.md)."""
 
 from typing import Any, Literal
 
@@ -15,11 +15,11 @@ __all__ = [
 
 
 class RuntimeOptions(PartOptions):
-    """What another runtime is asked for; the docstring of a member is its row in the help."""
+    """Options of a runtime; the first line of a member's docstring is its help."""
 
 
 RUNTIMES: Family[RuntimeOptions, Any] = Family(
-    "runtime", home="seqloom.export", meaning="what the model is written for"
+    "runtime", home="seqloom.export", meaning="the runtime to export to"
 )
 
 

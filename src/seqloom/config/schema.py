@@ -1,7 +1,7 @@
-"""The one list of options: a field here is a TOML key, a `--set` name and a row of the manual.
+"""The configuration: each field is a TOML key, a `--set` name and a row of the manual.
 
-A choice between parts is a union of small classes told apart by `kind`; only `model.build` asks.
-`option_rows` lists them all, for the manual, `seqloom options` and errors that name a key.
+A choice between parts is a tagged union of small classes with `kind` as the tag. `option_rows`
+lists all options for the manual, `seqloom options` and error messages.
 """
 
 from collections.abc import Iterator
@@ -31,11 +31,11 @@ __all__ = [
 
 
 Overlong = Literal["drop", "truncate", "error", "split"]
-"""What becomes of a row that is longer than a model takes (S1.6)."""
+"""What to do with a row that is too long for the model (S1.6)."""
 
 
 class DataConfig(Section):
-    """Where the two columns are and which rows count."""
+    """The columns and rows of the data."""
 
     source: str = Field(
         "1",
@@ -43,47 +43,44 @@ class DataConfig(Section):
         "none if empty",
     )
     target: str = Field("2", description="target column: its name, or its position from 1")
-    weight: str = Field(
-        "", description="column of numbers that say how much a row counts; none if empty"
-    )
+    weight: str = Field("", description="column of row weights; none if empty")
     header: Literal["auto", "yes", "no"] = Field(
-        "auto", description="whether a TSV or CSV file starts with a line of column names"
+        "auto", description="whether a TSV or CSV file has a header"
     )
     lines: Literal["rows", "stream"] = Field(
         "rows",
-        description="without a source: each line is a row of its own, or all are one stream of "
-        "text, in which the end of a line is a symbol",
+        description="without a source: each line is a row, or all lines are one stream of text "
+        "with newline symbols",
     )
     columns: bool = Field(
-        False, description="the source is several columns, each read by its own unit"
+        False, description="the source is several columns, each with its own unit"
     )
     turns: bool = Field(
         False,
-        description="source cells are lists of turns, and the source may be several columns; where "
-        "the target is the same column, each reply in it is a row",
+        description="source cells are lists of turns; if the target is the same column, each "
+        "reply in it is a row",
     )
     replies: str = Field(
         "", description="dialogs: the speaker whose turns are replies; the second one if empty"
     )
     recased: Share = Field(
         0.0,
-        description="share of the training rows that are learnt once more in capitals, title case "
-        "or small letters; chosen for sentences that have capitals",
+        description="share of training rows added again in upper, title or lower case; chosen "
+        "for sentences with capitals",
     )
     skip_bad: bool = Field(
-        False, description="leave out malformed rows and count them, rather than stop at the first"
+        False, description="skip malformed rows and count them instead of stopping at the first"
     )
-    max_line: Positive = Field(1_000_000, description="longest line in bytes that is read")
+    max_line: Positive = Field(1_000_000, description="longest line in bytes")
     max_source: Positive = Field(256, description="longest source in tokens")
     max_target: Positive = Field(256, description="longest target in tokens")
     overlong: Overlong = Field(
         "drop",
-        description="what to do with a row that is longer than that: leave it out of training, "
-        "truncate it, stop with an error, or split a text into pieces at ends of sentences or else "
-        "of words; the same in use, where drop truncates",
+        description="rows that are too long: drop them from training (truncate them in use), "
+        "truncate, stop with an error, or split texts at sentence or word boundaries",
     )
     valid_share: Share = Field(
-        0.05, description="share of the rows held out where no held-out data is given"
+        0.05, description="share of rows held out if no held-out data is given"
     )
     files: bool = Field(
         False, description="source cells name files, beside the data unless their path is absolute"
@@ -94,29 +91,31 @@ class DataConfig(Section):
         "(.npy) beside the data",
     )
     window: Count = Field(
-        0, description="vectors: so many rows of a table, each a step, are a source; 0: a cell is"
+        0,
+        description="vectors: rows of a table, each a step, that form a source; 0: each cell "
+        "is a source",
     )
-    stride: Count = Field(
-        0, description="rows from the beginning of one window to that of the next; 0 is a window"
-    )
+    stride: Count = Field(0, description="stride of windows in rows; 0: the length of a window")
     aligned: bool = Field(
-        False, description="windows: each row has a tag; else a window has the last target in it"
+        False,
+        description="windows: each row has a tag; otherwise a window has the target of "
+        "its last row",
     )
     inside: bool = Field(
-        False, description="refuse files that lie outside of the data's folder, links followed"
+        False, description="refuse files outside the data's folder, following links"
     )
     split: Literal["source", "row"] = Field(
-        "source", description="rows that share this fall on the same side when rows are held out"
+        "source", description="rows with equal values here stay together when rows are held out"
     )
     valid_rows: Positive = Field(2_000, description="and at most this many rows")
     time: str = Field(
         "",
-        description="over time: the column that tells when; found by its name or values if empty; "
-        "none counts the rows, whatever a column says",
+        description="over time: the time column; detected by name or values if empty; none: "
+        "count rows",
     )
     parts: Annotated[tuple[Positive, ...], Field(max_length=3)] = Field(
         (),
-        description="series: rows from the top to learn from, to hold out, and to evaluate on; "
+        description="series: numbers of rows for training, held-out and test data, in order; "
         "without them the last valid_share is held out",
     )
 
@@ -129,37 +128,37 @@ class DataConfig(Section):
 
     @property
     def time_columns(self) -> list[str]:
-        """The column that tells when the steps of windows are; none where rows are counted."""
+        """The time column of windows; none if rows are counted."""
         return [self.time] if self.window and self.time not in ("", "none") else []
 
 
 class SearchConfig(Section):
-    """How outputs are searched for unless a command or a request says otherwise (S7)."""
+    """Defaults of search, unless a command or a request overrides them (S7)."""
 
     method: SearchTable = Field(
         AUTO,
-        description="the search, by its kind, with its options beside it; auto is a beam, or draws "
-        "of a language model",
+        description="the search, by its kind, with its options; auto: beam search, or sampling "
+        "for a language model",
     )
     ranking: RankingTable = Field(
         AUTO,
-        description="how outputs are compared, by the kind of ranking, with its options beside it; "
-        "auto is by length and coverage, as the options below say",
+        description="the ranking of outputs, by its kind, with its options; auto: by length and "
+        "coverage, as set below",
     )
-    beam: Annotated[int, Field(ge=1, le=1_000)] = Field(
-        5, description="paths that a beam keeps at each step; 1 is greedy"
-    )
+    beam: Annotated[int, Field(ge=1, le=1_000)] = Field(5, description="beam width; 1 is greedy")
     length_power: Annotated[float, Field(ge=0, le=4)] = Field(
-        1.0, description="scores are divided by length to this power when outputs are compared"
+        1.0,
+        description="length normalization: scores are divided by length to this power in ranking",
     )
     length_gnmt: Annotated[float, Field(ge=0, le=4)] = Field(
         0.0, description="and by ((5 + length) / 6) to this power"
     )
     length_reward: float = Field(
-        0.0, description="before that, this is added to the score for each token"
+        0.0, description="length reward added to the score for each token, before normalization"
     )
     coverage: Annotated[float, Field(ge=0)] = Field(
-        0.0, description="weight of the penalty for source tokens that had too little attention"
+        0.0,
+        description="weight of the coverage penalty for source tokens with too little attention",
     )
     min_ratio: Annotated[float, Field(ge=0)] = Field(
         0.0, description="shortest output as a multiple of the source, ..."
@@ -171,23 +170,20 @@ class SearchConfig(Section):
     max_extra: Count = Field(20, description="... plus this many tokens")
     copy_unknown: Literal["auto", True, False] = Field(
         "auto",
-        description="let <unk> be written, and put the source word that had the most attention in "
-        "its place (words and symbols on both sides); auto does so where that is better on "
-        "held-out rows, which training finds out",
+        description="replace each <unk> in outputs by the source word with the most attention "
+        "(words and symbols on both sides); auto: if that is better on held-out rows",
     )
-    length: Positive = Field(
-        100, description="without a source: most tokens that are written after a beginning"
-    )
+    length: Positive = Field(100, description="without a source: most tokens after the prompt")
 
     def copies(self, *, helps: bool) -> bool:
-        """Whether unknown words are copied, where training has found out whether that helps."""
+        """Whether unknown words are copied, given whether training found that it helps."""
         return helps if self.copy_unknown == AUTO else bool(self.copy_unknown)
 
 
 class Config(Section):
-    """Everything that decides what a run becomes; it lies in the run directory as config.toml."""
+    """The full configuration of a run, saved as config.toml."""
 
-    seed: Count = Field(1, description="where all randomness starts")
+    seed: Count = Field(1, description="random seed")
     data: DataConfig = DataConfig()
     source: SourceConfig = TextConfig()
     target: TargetConfig = TextConfig()
@@ -197,10 +193,10 @@ class Config(Section):
 
 
 class OptionRow(NamedTuple):
-    """One option of one kind."""
+    """One option, as a row of the manual."""
 
-    name: str  # dotted, as it is set
-    kind: str  # the kind of its section that has it; empty where the section is no choice
+    name: str  # dotted
+    kind: str  # the kind of its section that has it; empty if the section is not a choice
     default: Any  # of that kind
     meaning: str
 
@@ -216,18 +212,18 @@ def option_names() -> list[str]:
 
 
 def names_and_sections() -> list[str]:
-    """Every dotted name that can be set, and the sections that they are in."""
+    """Every dotted name that can be set, with all section names."""
     names = [name.split(".") for name in option_names()]
     return sorted({".".join(name[:end]) for name in names for end in range(1, len(name) + 1)})
 
 
 def choice_of(field: FieldInfo) -> Choice | None:
-    """The choice that a field is, if it is one."""
+    """The choice of a field; None for plain fields."""
     return next((each for each in field.metadata if isinstance(each, Choice)), None)
 
 
 def _rows(section: type[BaseModel], prefix: str, kind: str) -> Iterator[OptionRow]:
-    """The options of a section itself, and then those of the sections in it."""
+    """Yield the options of a section, then those of its subsections."""
     nested: list[Iterator[OptionRow]] = []
     for name, field in section.model_fields.items():
         choice, dotted = choice_of(field), f"{prefix}{name}"
@@ -247,6 +243,6 @@ def _choice_rows(choice: Choice, dotted: str, kind: str, default: str) -> Iterat
 
 
 def _meaning(field: FieldInfo) -> str:
-    """The description of an option; of the name of a part, with all that can be chosen."""
+    """The description of an option; for the name of a part, with all its choices."""
     named = next((each for each in field.metadata if isinstance(each, NameOf)), None)
     return named.meaning if named else field.description or ""

@@ -1,8 +1,8 @@
-"""Searches and rankings as families, and what users may set of their members.
+"""The families of searches and rankings, and the options of their members.
 
-A search or a ranking is a dataclass registered under its name; a field made by `option` is one that
-users may set. The command line, HTTP requests, a run's configuration, the playground and the manual
-all read the same list.
+A search or a ranking is a dataclass registered under its name; its fields made by `option` are its
+options. The command line, HTTP requests, the configuration, the playground and the manual all use
+the same list.
 """
 
 from collections.abc import Mapping
@@ -54,10 +54,10 @@ __all__ = [
 
 
 class SearchFamily(Family[Any, Any]):
-    """Searches; one that registers its options alone implements them itself."""
+    """The family of searches; a class registered only by its options is also its implementation."""
 
     def load_part(self, kind: str) -> Any:
-        """The class of a search; ConfigError where there is no such search."""
+        """Load the class of a search; ConfigError if there is none."""
         self.load()
         return self.parts.get(kind) or self.options_of(kind)
 
@@ -66,43 +66,43 @@ SEARCHES = SearchFamily("search", home="seqloom.search.methods")
 
 RANKINGS: Family[Any, Any] = Family("ranking", home="seqloom.search.ranking")
 
-AUTO = "auto"  # the search that suits the task: a beam, or draws of a language model
+AUTO = "auto"  # beam search, or sampling for a language model
 
 OPEN_TABLES = ("search.method.", "search.ranking.")  # whose names are checked with their values
 
-LARGEST_COUNT = 2**31 - 1  # of whole numbers without a bound of their own
+LARGEST_COUNT = 2**31 - 1  # bound of whole numbers without one of their own
 
 LARGEST_SEED = 2**63 - 1
 
-LARGEST_NUMBER = 1_000.0  # of other numbers without one
+LARGEST_NUMBER = 1_000.0  # bound of other numbers without one
 
 
 @dataclass(frozen=True)
 class PartOption:
-    """An option of a search or a ranking, as every front end presents it."""
+    """An option of a search or ranking, as front ends present it."""
 
     name: str
     type: type[int] | type[float]
     default: float | None
     help: str
-    flag: str  # on the command line, where it is not --name
+    flag: str  # on the command line, if not --name
     ge: float | None  # bounds
     gt: float | None
     le: float | None
-    limit: str  # the limit of a server that bounds it, as well
-    absent: str  # what holds where it is not given, if that is not the default
-    suggested: float | None  # what an interactive front end begins with, if not with the default
+    limit: str  # the server limit that also bounds it
+    absent: str  # description of the default, if it is not a constant
+    suggested: float | None  # initial value in interactive front ends, if not the default
 
     @property
     def most(self) -> float:
-        """The upper bound of what a request or a configuration may ask for."""
+        """The upper bound in requests and configurations."""
         if self.le is not None:
             return self.le
         return LARGEST_COUNT if self.type is int else LARGEST_NUMBER
 
     @property
     def meaning(self) -> str:
-        """The help, with what holds where the option is not given."""
+        """The help, with the default if it is not a constant."""
         return f"{self.help}; {self.absent} if absent" if self.absent else self.help
 
 
@@ -115,7 +115,7 @@ def option(
     le: float | None = None,
     **shown: Any,
 ) -> Any:
-    """A dataclass field that users may set: its default, help and bounds.
+    """Declare a dataclass field as an option, with default, help and bounds.
 
     `shown` may have `flag`, `limit`, `absent` and `suggested`, as `PartOption` explains them.
     """
@@ -154,19 +154,19 @@ def _list_options(part: type) -> tuple[PartOption, ...]:
 
 
 class MethodOptions:
-    """The options of a search, which every search has as fields of its own.
+    """Base of a search's options, which the search inherits as fields.
 
     The first line of the docstring is the search's help.
     """
 
-    title: ClassVar[str] = ""  # in a chooser, where it is not the kind
-    takes_n_best: ClassVar[bool] = True  # gives as many outputs as are wanted
-    returns_all: ClassVar[bool] = False  # all outputs found are told, however many are wanted
-    is_random: ClassVar[bool] = False  # outputs are drawn
+    title: ClassVar[str] = ""  # title in menus, if not the kind
+    takes_n_best: ClassVar[bool] = True  # returns as many outputs as requested
+    returns_all: ClassVar[bool] = False  # returns all outputs found, however many are requested
+    is_random: ClassVar[bool] = False  # outputs are sampled
 
     @classmethod
     def options(cls) -> tuple[PartOption, ...]:
-        """What users may set."""
+        """The options of the search."""
         return field_options(cls)
 
 
@@ -175,7 +175,7 @@ def _number_type(annotation: Any) -> type[int] | type[float]:
 
 
 class OptionsTable(BaseModel):
-    """A member of a family by its kind, with its options: every name known, every value checked."""
+    """A member of a family by its kind, with validated options."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
@@ -184,12 +184,13 @@ class OptionsTable(BaseModel):
     @property
     def given(self) -> dict[str, Any]:
         """The options that were given, by name."""
-        told = self.model_dump(exclude={"kind"}, exclude_unset=True)
-        return {name: value for name, value in told.items() if value is not None}
+        names = (name for name in type(self).model_fields if name in self.model_fields_set)
+        told = ((name, getattr(self, name)) for name in names if name != "kind")
+        return {name: value for name, value in told if value is not None}
 
 
 def options_model(kind: str, part: Any) -> type[OptionsTable]:
-    """What a table of options for a search or a ranking must look like."""
+    """A pydantic model for the options of a search or ranking."""
     allowed: dict[str, Any] = {"kind": (Literal[kind], Field())}
     for each in _options_of(part):
         value: Any = Annotated[each.type, Field(ge=each.ge, gt=each.gt, le=each.most)]
@@ -209,13 +210,13 @@ def options_model(kind: str, part: Any) -> type[OptionsTable]:
 
 
 def _options_of(part: type) -> tuple[PartOption, ...]:
-    """The options a part names itself, or those of its fields."""
+    """The options that a part declares, or those of its fields."""
     named: tuple[PartOption, ...] = getattr(part, "options", lambda: field_options(part))()
     return named
 
 
 class TableOf(PartMark):
-    """Marks an option as a member of a family: its kind alone, or a table with its options."""
+    """Marks a field as a member of a family: its kind alone, or a table with its options."""
 
     def __init__(self, family: Family[Any, Any]) -> None:
         super().__init__(family)
@@ -227,7 +228,7 @@ class TableOf(PartMark):
         return core_schema.no_info_after_validator_function(self._check, handler(source))
 
     def _check(self, value: str | dict[str, Any]) -> str | dict[str, Any]:
-        """ValueError where there is no such member or option."""
+        """ValueError if there is no such member or option."""
         kind = _kind_of(value)
         table: Mapping[str, Any] = {"kind": kind} if isinstance(value, str) else value
         if kind == AUTO:
@@ -246,7 +247,7 @@ class TableOf(PartMark):
 
 
 def _kind_of(value: str | Mapping[str, Any]) -> str:
-    """The kind that is chosen, alone or in a table."""
+    """The chosen kind, given alone or in a table."""
     return str(value if isinstance(value, str) else value.get("kind"))
 
 
@@ -266,7 +267,7 @@ def _width(default: int) -> Any:
 @SEARCHES.options("greedy")
 @dataclass(frozen=True)
 class GreedyOptions(MethodOptions):
-    """The likeliest token, step after step; among equals, the token with the lower number."""
+    """The most probable token at each step; ties go to the lower id."""
 
     takes_n_best: ClassVar[bool] = False
 
@@ -279,26 +280,29 @@ class BeamOptions(MethodOptions):
     width: int = _width(5)
     _: KW_ONLY
     patience: float | None = option(
-        None, "stop when this many times the paths kept have ended, rather than when sure", gt=0
+        None,
+        "stop when this many times the beam width of outputs have ended, instead of at a "
+        "proved optimum",
+        gt=0,
     )
 
 
 @SEARCHES.options("textbook")
 @dataclass(frozen=True)
 class TextbookOptions(BeamOptions):
-    """The best paths by plain log-probability, until the best of all is a finished one."""
+    """Textbook beam search: by log-probability, until the best path is finished."""
 
 
 @SEARCHES.options("diverse")
 @dataclass(frozen=True)
 class DiverseOptions(MethodOptions):
-    """A beam in groups that keep away from one another's tokens."""
+    """Beam search in groups that are penalized for repeating one another's tokens."""
 
     title: ClassVar[str] = "diverse beam"
 
     width: int = _width(6)
-    groups: int = option(3, "groups that share the paths", ge=1, limit="paths")
-    strength: float = option(0.5, "cost of a token that another group wrote", ge=0)
+    groups: int = option(3, "groups into which the beam is divided", ge=1, limit="paths")
+    strength: float = option(0.5, "penalty for a token that another group wrote", ge=0)
 
 
 @SEARCHES.options("stochastic")
@@ -317,37 +321,37 @@ class StochasticOptions(MethodOptions):
 @SEARCHES.options("sample")
 @dataclass(frozen=True)
 class SampleOptions(MethodOptions):
-    """Draws from the model's distribution."""
+    """Samples from the model's distribution."""
 
     is_random: ClassVar[bool] = True
 
     temperature: float = option(1.0, "above 1 more varied, below 1 less", gt=0)
-    top_k: int = option(0, "only this many of the likeliest tokens; 0 is all", ge=0)
+    top_k: int = option(0, "sample from this many most probable tokens; 0: all", ge=0)
     top_p: float = option(
         1.0,
-        "only the likeliest tokens with this share of the probability",
+        "nucleus: sample from the most probable tokens with this total probability",
         gt=0,
         le=1,
         suggested=0.95,
     )
-    min_p: float = option(0.0, "only tokens this many times as likely as the likeliest", ge=0, le=1)
-    draws: int = option(
-        1, "outputs drawn for each input", ge=1, limit="paths", absent="as many as are wanted"
+    min_p: float = option(
+        0.0, "sample from tokens with at least this fraction of the highest probability", ge=0, le=1
     )
+    draws: int = option(1, "samples per input", ge=1, limit="paths", absent="the number requested")
     seed: int = option(1, "of the random draws", ge=0, le=LARGEST_SEED)
 
 
 @SEARCHES.options("risk")
 @dataclass(frozen=True)
 class RiskOptions(MethodOptions):
-    """The draw most like all the others."""
+    """Minimum Bayes risk: the sample most similar to all others."""
 
     title: ClassVar[str] = "minimum risk"
     is_random: ClassVar[bool] = True
 
     @classmethod
     def options(cls) -> tuple[PartOption, ...]:
-        """Those of the draws, of which there are at least two to compare."""
+        """The options of sampling, with at least two samples to compare."""
         return tuple(
             replace(each, default=RISK_DRAWS, ge=2, absent="") if each.name == "draws" else each
             for each in SampleOptions.options()
@@ -357,32 +361,32 @@ class RiskOptions(MethodOptions):
 @SEARCHES.options("exact")
 @dataclass(frozen=True)
 class ExactOptions(MethodOptions):
-    """The best output there is, or the best known when a limit stops the search."""
+    """The exact optimum, or the best output known when a limit stops the search."""
 
     _: KW_ONLY
     expansions: int = option(
-        10_000, "paths read before giving up", ge=1, limit="expansions", suggested=1_000
+        10_000, "most paths to expand", ge=1, limit="expansions", suggested=1_000
     )
 
 
 @SEARCHES.options("exhaustive")
 @dataclass(frozen=True)
 class ExhaustiveOptions(MethodOptions):
-    """Every path, to its end or to the longest length, without any pruning."""
+    """Every path, to its end or the longest length, without pruning."""
 
-    forks: int = option(20_000, "paths of a sentence at most, beyond which it is an error", ge=1)
+    forks: int = option(20_000, "most paths of a sentence; more are an error", ge=1)
 
 
 @SEARCHES.options("completions")
 @dataclass(frozen=True)
 class CompletionsOptions(MethodOptions):
-    """The likeliest tokens after the prefix, each completed."""
+    """The most probable tokens after the prefix, each completed."""
 
     takes_n_best: ClassVar[bool] = False
     returns_all: ClassVar[bool] = True
 
     count: int = option(
-        5, "tokens that are completed", ge=1, limit="paths", absent="5, or as many as are wanted"
+        5, "number of tokens to complete", ge=1, limit="paths", absent="5, or the number requested"
     )
     width: int = _width(3)
 
@@ -390,8 +394,9 @@ class CompletionsOptions(MethodOptions):
 @SEARCHES.options("best-path")
 @dataclass(frozen=True)
 class BestPathOptions(MethodOptions):
-    """CTC: the likeliest symbol of every step of the source, with repeats merged and blanks
-    dropped: the labelling of the likeliest path, which need not be the likeliest labelling."""
+    """CTC: the most probable symbol of every source step, with repeats merged and blanks dropped;
+    the labelling of the best path, not always the best labelling.
+    """
 
     takes_n_best: ClassVar[bool] = False
 
@@ -399,7 +404,8 @@ class BestPathOptions(MethodOptions):
 @SEARCHES.options("prefix-beam")
 @dataclass(frozen=True)
 class PrefixBeamOptions(MethodOptions):
-    """CTC: the `width` likeliest prefixes after every step of the source, each over all its
-    paths."""
+    """CTC: the `width` most probable prefixes after every source step, each summed over
+    its paths.
+    """
 
     width: int = _width(5)

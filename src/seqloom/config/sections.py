@@ -1,4 +1,4 @@
-"""What a configuration is made of: sections of options, choices of parts, and nested tables."""
+"""Building blocks of a configuration: sections of options, choices of parts, nested tables."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated, Any, Literal
@@ -31,7 +31,7 @@ __all__ = [
     "word_list",
 ]
 
-LARGEST = 2**63 - 1  # what TOML promises to hold
+LARGEST = 2**63 - 1  # integers that TOML guarantees
 Share = Annotated[float, Field(ge=0.0, lt=1.0)]
 DropoutRate = Annotated[float, Field(ge=0.0, le=0.9)]
 Width = Annotated[int, Field(ge=1, le=16_384)]
@@ -47,7 +47,7 @@ ReadoutChoice = Annotated[
 
 
 class Section(BaseModel):
-    """A part of the configuration: immutable, and strict about names."""
+    """A section of the configuration: immutable, and strict about names."""
 
     model_config = ConfigDict(
         frozen=True, extra="forbid", allow_inf_nan=False, coerce_numbers_to_str=True
@@ -55,7 +55,7 @@ class Section(BaseModel):
 
 
 class PartOptions(Section):
-    """The options of one member of a family, which `kind` tells apart from the others.
+    """The options of one member of a family, identified by `kind`.
 
     A member declares `kind: Literal["name"] = "name"`.
     """
@@ -70,7 +70,7 @@ class PartMark:
         self.families = families
 
     def member(self, value: Any) -> tuple[Family[Any, Any], str] | None:
-        """The family of the member that a value chooses, and its kind; None where it is none's."""
+        """The family and kind of the member that a value chooses; None if there is none."""
         if isinstance(value, Mapping):
             kind = value.get("kind")
         else:
@@ -82,8 +82,8 @@ class PartMark:
 class Choice(PartMark):
     """Marks an option as open: its value is the options of any member of these families.
 
-    It is written as a table with `kind`, or as the bare kind; a table without one is of the
-    `default` kind, where there is a default.
+    It is written as a table with `kind`, or as the bare kind; a table without one has the `default`
+    kind, if there is a default.
     """
 
     def __init__(self, *families: Family[Any, Any], default: str = "") -> None:
@@ -174,7 +174,7 @@ Overrides = dict[str, Any]
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Overrides:
-    """`base` with what `over` says in its place, table by table."""
+    """Merge nested tables; values of `over` win."""
     merged = dict(base)
     for name, value in over.items():
         old, value = _expand_kinds(merged.get(name), value)
@@ -190,7 +190,7 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> Overrides:
 
 
 def _expand_kinds(old: Any, new: Any) -> tuple[Any, Any]:
-    """A choice may be written as its bare kind; beside a table it becomes one."""
+    """Turn bare kinds into tables where the other side has a table."""
     if isinstance(old, Mapping) and isinstance(new, str):
         return old, {"kind": new}
     if isinstance(old, str) and isinstance(new, Mapping):
@@ -203,7 +203,7 @@ def _switches_kind(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
 
 
 def leaves(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of nested tables under its dotted name."""
+    """Yield every value of nested tables with its dotted name."""
     for name, value in table.items():
         if isinstance(value, Mapping):
             yield from leaves(value, f"{prefix}{name}.")
@@ -215,16 +215,16 @@ RENAMED_VALUES: dict[str, dict[str, str]] = {
     "target": {"gaps": "blanks"},
     "model.decoder": {"gaps": "blanks"},
 }
-"""For the dotted name of a choice, its kinds of earlier releases and what they are called now."""
+"""For the dotted name of a choice: kinds renamed since earlier releases."""
 
 
 def rename_values(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The tables of a configuration, whichever release wrote them, in today's words."""
+    """Update renamed values in the tables of a configuration from an earlier release."""
     return _replace_kinds(tables, RENAMED_VALUES)
 
 
 def original_values(tables: Mapping[str, Any]) -> dict[str, Any]:
-    """The same in the words that each value was first written in, which never change."""
+    """The tables with every value under its original name, for stable hashes."""
     original = {
         name: {new: old for old, new in kinds.items()} for name, kinds in RENAMED_VALUES.items()
     }
@@ -246,7 +246,7 @@ def _replace_kinds(
 
 
 def _replace_kind(value: Any, kinds: Mapping[str, str]) -> Any:
-    """A choice, written as its bare kind or as a table, with the kind replaced."""
+    """Replace the kind of a choice, given bare or as a table."""
     if isinstance(value, str):
         return kinds.get(value, value)
     if isinstance(value, Mapping) and isinstance(value.get("kind"), str):

@@ -1,4 +1,4 @@
-"""The options of training: losses, update rules, rates, teacher forcing, when to stop (S6)."""
+"""Options of training: losses, optimizers, schedules, teacher forcing, stopping (S6)."""
 
 from typing import Annotated, Any, Literal
 
@@ -36,15 +36,15 @@ __all__ = [
 Probability = Annotated[float, Field(ge=0, le=1)]
 Temperature = Annotated[float, Field(gt=0, le=1_000)]
 FreeRunningChoice = Literal["greedy", "draw", "straight-through", "soft"]
-"""What a decoder reads of its own output where it does not read the label."""
+"""What a decoder reads of its own output in place of the label."""
 
 
 class ForcingOptions(PartOptions):
-    """What every kind of teacher forcing can be asked."""
+    """Options of every kind of teacher forcing."""
 
     @property
     def free_running(self) -> "FreeRunningOptions | None":
-        """The options themselves, if some steps do not read the label."""
+        """The options, if some steps read the model's own output; else None."""
         return None
 
 
@@ -63,22 +63,24 @@ class AlwaysForcingConfig(ForcingOptions):
 
 
 class FreeRunningOptions(ForcingOptions):
-    """What steps read that do not read the label."""
+    """Options of steps that read the model's own output."""
 
     choice: FreeRunningChoice = Field(
         "greedy",
-        description="what a step reads in place of the label: the likeliest token (under soft "
-        "feedback the mean vector), a draw, or a Gumbel draw that gradients pass through, "
+        description="what a step reads in place of the label: the most probable token (with soft "
+        "feedback, the mean embedding), a sample, or a Gumbel-softmax sample, "
         "straight-through or soft",
     )
     temperature: Temperature = Field(
-        1.0, description="straight-through, soft: temperature of the softmax in the first update"
+        1.0, description="straight-through, soft: softmax temperature at the first update"
     )
     final_temperature: Temperature = Field(
-        1.0, description="and in the last; between them it changes by the same factor each time"
+        1.0, description="and at the last; it changes geometrically in between"
     )
     overrun: Count = Field(
-        5, description="steps that an output may run on past the target's end, each at a cost"
+        5,
+        description="steps that an output may continue past the target's end, each counted in "
+        "the loss",
     )
 
     @property
@@ -102,33 +104,32 @@ class ConstantForcingConfig(FreeRunningOptions):
 
 
 class DecayForcingOptions(FreeRunningOptions):
-    """A probability that falls from 1 over training."""
+    """Options of a probability that decays from 1 over training."""
 
     half: Count = Field(
         0,
-        description="updates after which the label is read "
-        "half of the time; 0 takes half of training.updates",
+        description="update at which the probability is one half; 0: half of training.updates",
     )
     least: Probability = Field(0.0, description="the lowest probability")
 
 
 @FORCING.options("linear")
 class LinearForcingConfig(DecayForcingOptions):
-    """Along a line."""
+    """Linear decay."""
 
     kind: Literal["linear"] = "linear"
 
 
 @FORCING.options("exponential")
 class ExponentialForcingConfig(DecayForcingOptions):
-    """By the same factor in each update."""
+    """Exponential decay."""
 
     kind: Literal["exponential"] = "exponential"
 
 
 @FORCING.options("inverse-sigmoid")
 class InverseSigmoidForcingConfig(DecayForcingOptions):
-    """Slowly, then fast, then slowly."""
+    """Inverse sigmoid decay."""
 
     kind: Literal["inverse-sigmoid"] = "inverse-sigmoid"
 
@@ -139,34 +140,34 @@ ForcingConfig = Annotated[ForcingOptions, Choice(FORCING, default="always")]
 
 NonNegative = Annotated[float, Field(ge=0)]
 FrozenPart = Literal["front", "encoder", "decoder", "embeddings", "all-but-output"]
-"""A part of the model whose weights stay as they are (S6.7)."""
+"""A part of the model whose weights are frozen (S6.7)."""
 
 
 def one_or_several(value: Any) -> Any:
-    """Lets a list be written as its only member."""
+    """Accept a single value in place of a list."""
     return [value] if isinstance(value, str) else value
 
 
-BETAS = "decay factors of the running means of gradient and square"
+BETAS = "decay rates of the moving averages of the gradient and its square"
 WEIGHT_DECAY = "decoupled weight decay, for matrices"
 MOMENTUM = "momentum coefficient"
 
 
 class OptimizerOptions(PartOptions):
-    """What every update rule can be asked."""
+    """Options of every optimizer."""
 
     def scale_rate(self, usual: float) -> float:
-        """The highest learning rate in the measure of this rule, where AdamW takes `usual`."""
+        """The peak learning rate of this optimizer, given AdamW's."""
         return usual
 
 
 OPTIMIZERS: Family[OptimizerOptions, Any] = Family(
-    "optimizer", home="seqloom.training.optimizer", meaning="the update rule"
+    "optimizer", home="seqloom.training.optimizer", meaning="the optimizer"
 )
 SCHEDULES: Family[Any, Any] = Family(
     "schedule",
     home="seqloom.training.optimizer",
-    meaning="how the rate falls afterwards",
+    meaning="learning rate schedule after warm-up",
     names=("cosine", "linear", "inverse-sqrt", "plateau", "constant"),
 )
 
@@ -190,19 +191,19 @@ class AdamConfig(OptimizerOptions):
 
 @OPTIMIZERS.options("sgd")
 class SgdConfig(OptimizerOptions):
-    """Gradient descent, with momentum if so wished (S6.6)."""
+    """Gradient descent, optionally with momentum (S6.6)."""
 
     kind: Literal["sgd"] = "sgd"
     momentum: Share = Field(0.0, description=MOMENTUM)
 
     def scale_rate(self, usual: float) -> float:
-        """One step of the size of the gradient, momentum included."""
+        """A rate for steps as large as the gradient, including momentum."""
         return round(1.0 - self.momentum, 6)
 
 
 @OPTIMIZERS.options("muon")
 class MuonConfig(OptimizerOptions):
-    """Momentum made orthogonal for matrices, AdamW for tables, vectors and all else."""
+    """Orthogonalized momentum for matrices, AdamW for embeddings and all other parameters."""
 
     kind: Literal["muon"] = "muon"
     momentum: Share = Field(0.95, description=MOMENTUM)
@@ -210,7 +211,7 @@ class MuonConfig(OptimizerOptions):
     weight_decay: NonNegative = Field(0.01, description=WEIGHT_DECAY)
 
     def scale_rate(self, usual: float) -> float:
-        """Orthogonal updates bear a higher rate."""
+        """A higher rate, which orthogonal updates tolerate."""
         return 5 * usual
 
 
@@ -219,137 +220,133 @@ OptimizerConfig = Annotated[OptimizerOptions, Choice(OPTIMIZERS, default="adamw"
 
 
 class TeachingConfig(Section):
-    """Token-level distillation: what a student learns besides the labels."""
+    """Options of token-level distillation."""
 
     runs: Annotated[tuple[str, ...], BeforeValidator(one_or_several)] = Field(
         (),
-        description="runs whose distribution at each position is learnt, together if several; the "
-        "new run has the vocabulary of the first",
+        description="teacher runs whose distribution at each position is learnt, as an ensemble "
+        "if several; the new run has the first one's vocabulary",
     )
     share: Probability = Field(
-        0.5, description="share of the loss that is theirs; labels have the rest"
+        0.5, description="weight of the teachers in the loss; labels get the rest"
     )
     temperature: Temperature = Field(
-        1.0, description="temperature of both distributions; above 1, unlikely symbols count more"
+        1.0, description="temperature of both distributions; above 1, improbable symbols count more"
     )
-    symbols: Positive = Field(8, description="likeliest symbols of a position that are kept")
+    symbols: Positive = Field(8, description="top symbols kept per position")
 
 
 class TrainingConfig(Section):
-    """How weights are found (S6)."""
+    """Options of training (S6)."""
 
     updates: Positive = Field(10_000, description="number of updates, unless stopped earlier")
     batch_tokens: Positive = Field(
-        4_096, description="largest number of positions a side in one batch, padding included"
+        4_096, description="batch size in positions of each side, including padding"
     )
     batch_rows: Count = Field(
-        0, description="largest number of rows in one batch; 0 sets no limit, 1 is incremental"
+        0, description="largest number of rows in a batch; 0: no limit, 1: online learning"
     )
-    accumulate: Positive = Field(1, description="batches whose gradients make one update")
+    accumulate: Positive = Field(
+        1, description="batches whose gradients are accumulated for one update"
+    )
     loss: Literal["tokens", "mean", "sum"] = Field(
         "tokens",
-        description="mean over all tokens of a batch; or mean or sum over the steps of each row, "
-        "and then the mean over rows",
+        description="reduction of the loss: mean over all tokens of a batch, or mean or sum over "
+        "each row's steps and then the mean over rows",
     )
-    label_smoothing: Share = Field(0.1, description="probability spread over the whole vocabulary")
+    label_smoothing: Share = Field(
+        0.1, description="label smoothing: probability spread over the vocabulary"
+    )
     agreement: NonNegative = Field(
         0.0,
-        description="R-Drop: each row is read twice, with other values dropped, and how far the "
-        "two distributions at a position are apart counts so much in the loss; 0 reads it once",
+        description="R-Drop: weight of the divergence between two passes with different dropout; "
+        "0: one pass",
     )
     one_position: bool = Field(
-        False, description="take the loss of each row at one output position, drawn anew each time"
+        False, description="compute the loss of each row at one random output position"
     )
     forcing: ForcingConfig = AlwaysForcingConfig()
     truncate: Count = Field(
         0,
-        description="target steps that a gradient goes back through; of a label, tags or a number, "
-        "source steps; 0 goes back to the first",
+        description="truncated backpropagation: target steps that gradients flow back (source "
+        "steps for a label, tags or a number); 0: all",
     )
     l1: NonNegative = Field(
-        0.0, description="λ of the penalty λ/n Σ|w| on matrices, n training rows"
+        0.0, description="L1 penalty λ/n Σ|w| on matrices, with n training rows"
     )
-    l2: NonNegative = Field(
-        0.0, description="λ of the penalty λ/n Σw² on matrices, n training rows"
-    )
+    l2: NonNegative = Field(0.0, description="L2 penalty λ/n Σw² on matrices, with n training rows")
     optimizer: OptimizerConfig = AdamWConfig()
-    rate: Annotated[float, Field(gt=0)] = Field(1e-3, description="highest learning rate")
-    warmup: Count = Field(400, description="updates over which the rate rises to its highest")
+    rate: Annotated[float, Field(gt=0)] = Field(1e-3, description="peak learning rate")
+    warmup: Count = Field(400, description="warm-up: updates until the peak learning rate")
     decay: Annotated[str, NameOf(SCHEDULES)] = Field("cosine", description=SCHEDULES.meaning)
     final_rate: Share = Field(
-        0.02, description="share of the rate left at the end of a cosine or linear decay"
+        0.02, description="fraction of the peak rate at the end of a cosine or linear decay"
     )
     plateau_patience: Positive = Field(
-        2, description="plateau: validations without improvement before the rate falls"
+        2, description="plateau: validations without improvement before the rate is lowered"
     )
     plateau_factor: Annotated[float, Field(gt=0, lt=1)] = Field(
-        0.5, description="plateau: what the rate is multiplied with"
+        0.5, description="plateau: factor by which the rate is multiplied"
     )
-    clip_norm: NonNegative = Field(
-        1.0, description="largest norm of the gradient; 0 leaves it alone"
-    )
-    clip_value: NonNegative = Field(
-        0.0, description="largest value of the gradient, of either sign; 0 leaves it alone"
-    )
+    clip_norm: NonNegative = Field(1.0, description="gradient clipping by norm; 0: off")
+    clip_value: NonNegative = Field(0.0, description="gradient clipping by absolute value; 0: off")
     precision: Literal["float32", "bfloat16", "auto"] = Field(
         "float32",
-        description="bfloat16 computes products in half the bits; auto does so where the "
-        "processor has a unit for it",
+        description="precision of matrix products; auto: bfloat16 if the processor supports it",
     )
     freeze: Annotated[tuple[FrozenPart, ...], BeforeValidator(one_or_several)] = Field(
         (),
-        description="parts that stay: front (its convolutions), encoder, decoder, embeddings, "
+        description="parts to freeze: front (its convolutions), encoder, decoder, embeddings, "
         "all-but-output",
     )
     extend_vocabulary: bool = Field(
         False,
-        description="when beginning from another run: add symbols of the new data that it lacks",
+        description="fine-tuning: add symbols of the new data that the base run lacks",
     )
     teaching: TeachingConfig = TeachingConfig()
-    validate_every: Positive = Field(500, description="updates between two looks at held-out data")
+    validate_every: Positive = Field(500, description="updates between two validations")
     monitor: Literal["loss", "metric"] = Field(
-        "metric", description="what decides which step is best: held-out loss or metric"
+        "metric", description="criterion of the best step: held-out loss or metric"
     )
     patience: Count = Field(
-        5, description="validations without improvement before stopping; 0 never stops"
+        5, description="early stopping: validations without improvement; 0: off"
     )
     target: NonNegative = Field(
-        0.0, description="stop when the monitored result is as good as this; 0 has no target"
+        0.0, description="stop when the monitored result reaches this; 0: off"
     )
     minutes: NonNegative = Field(
         0.0,
-        description="budget of time, resumptions included: the learning rate falls so that "
-        "training ends within it; 0 sets no limit",
+        description="time budget in minutes, including resumed sessions: the schedule is fitted "
+        "to it; 0: no limit",
     )
     average: Literal["none", "last", "best", "moving"] = Field(
         "last",
-        description="use the mean of the last or the best saved steps, or a moving average that "
-        "follows every update",
+        description="weight averaging: the last or the best checkpoints, or an exponential "
+        "moving average",
     )
-    average_steps: Positive = Field(4, description="last, best: how many steps are averaged")
+    average_steps: Positive = Field(4, description="last, best: number of checkpoints averaged")
     average_decay: Share = Field(
-        0.999, description="moving: share of the old average in the new, less in the beginning"
+        0.999, description="moving: decay of the average, lower at the start"
     )
     skip_nonfinite: Count = Field(
-        0, description="updates with a non-finite gradient to leave out before stopping"
+        0, description="updates with a nonfinite gradient to skip before stopping"
     )
     device: Literal["auto", "cpu", "cuda"] = Field(
-        "auto", description="where the model learns; auto takes a GPU where torch finds one"
+        "auto", description="device of training; auto: a GPU if torch finds one"
     )
     workers: Count = Field(
-        0, description="processes that share each batch; 0 chooses: one a core where it pays"
+        0,
+        description="processes that share each batch; 0: automatic, one per core if that is faster",
     )
     samples: Count = Field(3, description="held-out examples shown at each validation")
     curves: bool = Field(
         True,
-        description="draw the learning curves into curves.png when training is over, and a "
-        "held-out forecast of a series into forecast.png",
+        description="after training, plot learning curves as curves.png, and for series a "
+        "held-out forecast as forecast.png",
     )
-    tensorboard: bool = Field(
-        False, description="also write the figures for TensorBoard, into the run directory"
-    )
+    tensorboard: bool = Field(False, description="also log to TensorBoard, in the run directory")
     mlflow: bool = Field(
         False,
-        description="also write options, figures and pictures to MLflow's local store, mlflow.db "
+        description="also log options, metrics and pictures to MLflow's local store, mlflow.db "
         "beside the run directory",
     )

@@ -1,7 +1,7 @@
-"""The edges of a network: which value of which step each value is computed from.
+"""The computation graph of a network over time: which value of which step each value depends on.
 
-Encoders, decoders and heads list their edges once for all steps (`connections()`); `unroll` lays
-them out over a source and a target. Nodes are named `encoder.input`, `encoder.layers.0`,
+Encoders, decoders and heads declare their edges once for all steps (`connections()`); `unroll`
+expands them over a source and a target. Nodes are named `encoder.input`, `encoder.layers.0`,
 `encoder.states`, `encoder.code`, `decoder.blocks.1.self-attention`, `decoder.output` and so on.
 """
 
@@ -35,9 +35,9 @@ ConnectionKind = Literal[
     "initial",  # the code as the first state
     "code",  # the code as an input
     "prefix",  # the source's vectors, read before the first output
-    "query",  # what asks attention
-    "attention",  # what is attended to
-    "context",  # what attention found
+    "query",  # the query of attention
+    "attention",  # keys and values of attention
+    "context",  # the context vector
     "self-attention",
     "positions",
     "convolution",
@@ -57,10 +57,10 @@ Steps = Literal[
     "tail-first",  # the tail's first step
     "tail-last",  # the tail's last step
     "prefix",  # each position of the source at a step of its own before the first
-    "recent",  # the last few before t, as many as the window says
-    "field",  # those that the connection's own function tells
+    "recent",  # the last `window` steps before t
+    "field",  # the steps that the connection's own function returns
 ]
-"""Which steps of the tail are read at step t of the head."""
+"""The steps of the tail that step t of the head reads."""
 NodeStep = tuple[str, int]
 """A node and its step; a decoder that reads the source itself does so at steps -S to -1."""
 
@@ -73,11 +73,11 @@ class ConnectionNode:
     kind: Literal["source", "input", "layer", "attention", "states", "code", "readout", "output"]
     norm: Literal["none", "first", "after"] = "none"  # where its layer norm is
     once: bool = False  # one value for the whole source
-    label: str = ""  # what it is, in a word or two
+    label: str = ""  # a short description
 
     @property
     def sequence(self) -> Literal["source", "target", "single"]:
-        """Over which steps there is such a value."""
+        """The sequence over whose steps the value exists."""
         if self.once:
             return "single"
         return "source" if self.name.startswith("encoder.") else "target"
@@ -85,7 +85,7 @@ class ConnectionNode:
 
 @dataclass(frozen=True)
 class Connection:
-    """`head` is computed from `tail`, at the steps that `steps` says."""
+    """An edge: `head` is computed from `tail`, at the steps given by `steps`."""
 
     tail: str
     head: str
@@ -93,18 +93,18 @@ class Connection:
     steps: Steps = "same"
     window: int = 0  # positions on each side of the centre, or before t
     field: Callable[[int, int], Sequence[int]] | None = None
-    """The items that a position reads, given their number, where `steps` is "field"."""
+    """The items that a position reads, given their number, if `steps` is "field"."""
 
 
 class ReadingOrder(NamedTuple):
-    """The order in which an encoder reads its source, and in which it hands its states over."""
+    """The order in which an encoder reads its source, and the order of its states."""
 
     backwards: bool = False
-    closing: int = 0  # items at the end that stay there
-    turned: bool = False  # states stay in the order of reading
+    closing: int = 0  # items at the end that keep their place
+    turned: bool = False  # states keep the order of reading
 
     def reading(self, length: int) -> list[int]:
-        """The positions of a source of this length, in the order in which they are read."""
+        """The positions of a source of this length, in reading order."""
         if not self.backwards:
             return list(range(length))
         items = length - self.closing
@@ -156,7 +156,7 @@ class _Layout(NamedTuple):
                 return range(0 if _writes(node) else self.first, self.target)
 
     def rank(self, node: str, step: int) -> int:
-        """When a step's turn comes: for an encoder, its place in the reading order."""
+        """The rank of a step in computation: for an encoder, its place in the reading order."""
         if self.sequences[node] == "source" and node not in (SOURCE, STATES):
             return self.order.reading(self.source).index(step)
         return step
@@ -176,7 +176,7 @@ def unroll(
 def unroll_connections(
     connections: Connections, *, source: int, target: int = 0, items: int | None = None
 ) -> dict[tuple[NodeStep, NodeStep], Connection]:
-    """The same, each with the first connection that it belongs to.
+    """As `unroll`, with the first connection that each edge belongs to.
 
     `source` counts the encoder's positions, and `items` what a front end makes them of.
     """
@@ -235,5 +235,5 @@ def _ranks(edge: Connection, rank: int, tails: Sequence[int]) -> Sequence[int]:
 
 
 def _writes(node: str) -> bool:
-    """Whether a node of a decoder is there only for steps that write."""
+    """Whether a node of a decoder exists only at steps that write."""
     return node in ("decoder.attention", "decoder.readout", "decoder.output", "head.output")

@@ -1,4 +1,4 @@
-"""Where a recurrent decoder begins: from the encoder's last state, or without it (S3.1)."""
+"""Initial states of recurrent decoders: from the encoder's last state or without it (S3.1)."""
 
 from collections.abc import Callable
 from typing import ClassVar, Literal
@@ -35,10 +35,11 @@ class InitialState(nn.Module):
     """A decoder's state before its first input."""
 
     origin: ClassVar[Literal["code", "source", "own"]] = "own"
-    """What it is made from: the encoder's code, the source's vectors, or nothing of the source."""
+    """What it is computed from: the encoder's code, the source's embeddings, or nothing of the "
+      "source."""
 
     def forward(self, memory: Memory, stack: RecurrentStack) -> InitialLayers:
-        """The state of every layer."""
+        """The initial state of every layer."""
         raise NotImplementedError
 
 
@@ -55,7 +56,7 @@ class CopiedState(InitialState):
 
 
 class Bridge(InitialState):
-    """A learned map of the encoder's last state, whatever the sizes.
+    """A learned map of the encoder's last state, for any sizes.
 
     Each part of the decoder's state has a map of its own, from the same part of the encoder's, or
     from its last where the encoder's unit has fewer.
@@ -111,8 +112,9 @@ class OwnState(InitialState):
 
 
 class ReadState(InitialState):
-    """The state after the stack itself has read the source: one network reads and then writes
-    (S3.2 g)."""
+    """The state after the decoder's own stack has read the source: one network for both
+    (S3.2 g).
+    """
 
     origin = "source"
 
@@ -126,7 +128,7 @@ class ReadState(InitialState):
 def build_initial_state(
     options: RecurrentDecoderConfig, encoded: EncoderSizes, parts: int
 ) -> InitialState:
-    """The initial state that a decoder's options ask for; ConfigError where a copy cannot fit."""
+    """Build the configured initial state; ConfigError if the sizes for a copy differ."""
     size = (options.layers, options.width)
     match options.first_state:
         case "zero" | "learnt":

@@ -1,7 +1,7 @@
-"""Base classes of encoders, decoders and heads: what each must do, and what it tells about itself.
+"""Base classes of encoders, decoders, heads and front ends.
 
 A part builds itself from its options and the sizes around it. It is registered in its family under
-the name that users choose it by: `@ENCODERS.part("mine")`, `@DECODERS.part("mine")` and so on.
+the name used in configurations: `@ENCODERS.part("mine")`, `@DECODERS.part("mine")` and so on.
 """
 
 from collections.abc import Callable, Sequence
@@ -45,7 +45,7 @@ __all__ = [
 
 
 class EncoderSizes(NamedTuple):
-    """The sizes of an encoder's states and of its code, where it has them."""
+    """The sizes of an encoder's states and code; None for those it lacks."""
 
     states: int | None = None
     code: tuple[int, int] | None = None  # layers, width
@@ -55,7 +55,7 @@ class EncoderSizes(NamedTuple):
 
 @dataclass(frozen=True)
 class DecoderSizes:
-    """What a decoder is built for: the encoder before it, and the target it reads and writes."""
+    """The context a decoder is built in: its encoder, and the target it reads and writes."""
 
     model: ModelConfig
     source: EncoderSizes
@@ -63,7 +63,7 @@ class DecoderSizes:
     outputs: int  # numbers written at a step
 
     def output_layer(self, width: int) -> OutputLayer:
-        """An output layer for features of this width, tied to the embedding if so configured."""
+        """An output layer for features of this width, tied to the embedding if configured."""
         tied = embedding_of(self.vectors) if self.model.tie_output else None
         if tied is not None and tied.width != width:
             raise ConfigError(
@@ -77,7 +77,7 @@ class DecoderSizes:
 
 @dataclass(frozen=True)
 class HeadContext:
-    """What a head is built for: the encoder before it, and the items of source and target."""
+    """The context a head is built in: its encoder, and the items of source and target."""
 
     model: ModelConfig
     encoded: EncoderSizes
@@ -95,7 +95,7 @@ class HeadContext:
         return self.encoded.states
 
     def labels(self) -> int:
-        """Number of labels that the target can have; ConfigError where it has none."""
+        """Number of labels of the target; ConfigError if it has none."""
         if self.target.symbols is None:
             raise self.misfit()
         return self.target.symbols.count - 1  # id 0 is padding
@@ -109,38 +109,38 @@ class HeadContext:
 
 
 Pooling = Literal["code", "mean", "max", "all"]
-"""What a head sees of the source: the last state, the mean or maximum of all, or each of them."""
+"""What a head reads of the source: the last state, the mean or maximum of all, or each of them."""
 
 
 class FrontEnd(nn.Module):
-    """Turns pixels or frames of a source into vectors before the encoder reads them."""
+    """Layers that turn pixels or frames into vectors before the encoder."""
 
     width: int
     """Size of the vectors."""
 
     keeps_time: ClassVar[bool] = False
-    """Whether its vectors are steps of time, with which CTC can align symbols."""
+    """Whether its vectors are steps of time, to which CTC can align symbols."""
 
     @classmethod
     def build(cls, options: Any, source: Items) -> "FrontEnd | None":
-        """The front end for such a source; None where the encoder is to read the source itself."""
+        """Build the front end for a source; None if the encoder reads the source directly."""
         raise NotImplementedError
 
     def forward(self, source: Source) -> Source:
-        """Vectors in place of pixels or frames."""
+        """Compute vectors from pixels or frames."""
         raise NotImplementedError
 
     @property
     def keeps_items(self) -> bool:
-        """Whether each item of a source becomes one vector, which can have a tag."""
+        """Whether each source item becomes one vector, which can have a tag."""
         return False
 
     def grid_shape(self, positions: int) -> tuple[int, int]:
-        """Rows and columns in which so many vectors lie over a picture; one row otherwise."""
+        """The grid (rows, columns) of so many vectors of a picture; one row for other sources."""
         return 1, positions
 
     def receptive_field(self, position: int, items: int) -> Sequence[int]:
-        """Which of so many items of a source a vector is computed from."""
+        """The source items that a vector is computed from."""
         return range(items)
 
 
@@ -154,7 +154,7 @@ def front_end_misfit(kind: str) -> ConfigError:
 
 @FRONT_ENDS.part("none")
 class NoFrontEnd(FrontEnd):
-    """No front end: the encoder reads the source itself."""
+    """No front end: the encoder reads the source directly."""
 
     @classmethod
     def build(cls, options: Any, source: Items) -> None:
@@ -166,19 +166,19 @@ class EncoderModule(nn.Module):
     """An encoder that is part of a network."""
 
     has_source: ClassVar[bool] = True
-    """Whether anything of the source reaches the decoder."""
+    """Whether the decoder receives anything of the source."""
 
     reads_values: ClassVar[bool] = False
-    """Whether numbers are read as they are, without a learned map to vectors."""
+    """Whether numbers are read directly, without a learned projection."""
 
     @classmethod
     def build(cls, options: Any, vectors: Vectors) -> "EncoderModule":
-        """The encoder with these options, over these vectors of the source's items."""
+        """Build the encoder with these options over the source's embedding layer."""
         raise NotImplementedError
 
     @property
     def sizes(self) -> EncoderSizes:
-        """The sizes of what it hands to the decoder."""
+        """The sizes of its memory."""
         raise NotImplementedError
 
     @property
@@ -188,31 +188,32 @@ class EncoderModule(nn.Module):
 
     @property
     def order(self) -> ReadingOrder:
-        """The order in which it reads the source and hands its states over."""
+        """The order in which it reads the source, and the order of its states."""
         return ReadingOrder()
 
     @property
     def front_end(self) -> FrontEnd | None:
-        """What turns the source into vectors first, if anything does."""
+        """The front end, if there is one."""
         return None
 
     def encode(self, source: Source) -> Memory:
-        """Read a batch of sources."""
+        """Encode a batch of sources."""
         raise NotImplementedError
 
     def layer_states(self, source: Source) -> list[Float[Tensor, "B S _"]]:
-        """A vector for each position from each layer, in the order of the source: first what the
-        lowest layer reads, and last the states that it hands over (S1.5)."""
+        """The hidden states of each layer, in source order: first the input of the lowest layer,
+        last the encoder's states (S1.5).
+        """
         states, _ = self.encode(source).states_and_mask()
         return [states]
 
     def grid_shape(self, positions: int) -> tuple[int, int]:
-        """Rows and columns in which so many states lie over a picture; one row otherwise."""
+        """The grid (rows, columns) of so many states of a picture; one row for other sources."""
         front = self.front_end
         return (1, positions) if front is None else front.grid_shape(positions)
 
     def connections(self) -> Connections:
-        """The edges by which the encoder is drawn; the usual ones let all states see all items."""
+        """The edges by which the encoder is drawn; by default every state depends on every item."""
         nodes = (
             ConnectionNode(SOURCE, "source"),
             ConnectionNode("encoder.input", "input"),
@@ -228,7 +229,7 @@ class EncoderModule(nn.Module):
 
 
 class WrappingEncoder(EncoderModule):
-    """An encoder that changes the input or the output of another."""
+    """Base of encoders that wrap another and change its input or output."""
 
     inner: EncoderModule
 
@@ -252,20 +253,20 @@ class DecoderModule(nn.Module):
     """A decoder that is part of a network."""
 
     carries_state: ClassVar[bool] = False
-    """Whether its state keeps its size, so that a text of any length can be read in chunks."""
+    """Whether its state has a fixed size, so that a text of any length can be read in chunks."""
 
     sums_alignments: ClassVar[bool] = False
-    """Whether it is called with the encoder's states for the scores of each symbol at each step, of
-    which CTC sums all alignments with the target: its loss (S1.1)."""
+    """Whether it is trained by CTC: called with the encoder's states for the logits of each "
+      "symbol at each step (S1.1)."""
 
     @classmethod
     def build(cls, options: Any, sizes: DecoderSizes) -> "DecoderModule":
-        """The decoder with these options; ConfigError where they do not fit the sizes."""
+        """Build the decoder with these options; ConfigError if they do not fit the sizes."""
         raise NotImplementedError
 
     @classmethod
     def reads_source(cls, options: Any) -> bool:
-        """Whether such a decoder reads the source's vectors before its own output (S3.2 g)."""
+        """Whether such a decoder reads the source's embeddings before its own output (S3.2 g)."""
         return False
 
     @property
@@ -275,12 +276,12 @@ class DecoderModule(nn.Module):
 
     @property
     def attends(self) -> bool:
-        """Whether it attends to the source's states, so that there are weights to show."""
+        """Whether it attends to the source, so that there are attention weights to show."""
         return False
 
     @property
     def feedback(self) -> Feedback | None:
-        """How it reads its own outputs in training; None where it cannot."""
+        """How it reads its own outputs in training; None if it cannot."""
         return None
 
     def start(self, memory: Memory, *, trace: bool = False) -> Any:
@@ -292,7 +293,7 @@ class DecoderModule(nn.Module):
         raise NotImplementedError
 
     def read_vectors(self, vectors: Float[Tensor, "R T E"], state: Any) -> tuple[Features, Any]:
-        """Read T more vectors, which need not be token embeddings."""
+        """Read T more input vectors, which need not be token embeddings."""
         raise NotImplementedError
 
     def write(self, hidden: Float[Tensor, "*rows D"]) -> Float[Tensor, "*rows V"]:
@@ -302,16 +303,16 @@ class DecoderModule(nn.Module):
     def layer_states(
         self, inputs: Int[Tensor, "B T"], memory: Memory
     ) -> list[Float[Tensor, "B T _"]]:
-        """A vector for each token that is read from each layer: first what the lowest layer reads,
-        and last what the output layer reads (S1.5)."""
+        """The hidden states of each layer for each token read: first the input of the lowest layer,
+        last the input of the output layer (S1.5).
+        """
         features, _ = self.read(inputs, self.start(memory))
         return [features.hidden]
 
     def connections(self) -> Connections:
         """The edges by which the decoder is drawn.
 
-        The usual ones say the most that can be: an output follows from all of the source and from
-        every token before it.
+        By default every output depends on all of the source and on every token before it.
         """
         return Connections(
             (ConnectionNode("decoder.input", "input"), ConnectionNode("decoder.output", "output")),
@@ -324,13 +325,13 @@ class DecoderModule(nn.Module):
 
 
 class Head(nn.Module):
-    """Takes a decoder's place where a target is not written step by step."""
+    """Predicts targets that are not generated step by step, in place of a decoder."""
 
     loss_name: ClassVar[str] = "cross-entropy"
     """What `losses` measures."""
 
     output_name: ClassVar[str] = "output"
-    """Its output, in a word or two."""
+    """A short name of its output."""
 
     forecasts: ClassVar[bool] = False
     """Whether it gives the next steps of a series."""
@@ -339,7 +340,7 @@ class Head(nn.Module):
     """Whether it gives an output for each item of the source."""
 
     feeds_back: ClassVar[bool] = False
-    """Whether a step reads the output of the step before, so that training forces true values."""
+    """Whether a step reads the previous output, so that training uses teacher forcing."""
 
     temperature: float = 1.0
     """The calibration temperature of its scores."""
@@ -351,7 +352,7 @@ class Head(nn.Module):
 
     @classmethod
     def build(cls, options: Any, context: HeadContext) -> "Head":
-        """The head with these options; ConfigError where it does not fit encoder or target."""
+        """Build the head with these options; ConfigError if it does not fit encoder or target."""
         raise NotImplementedError
 
     @classmethod
@@ -361,12 +362,12 @@ class Head(nn.Module):
 
     @property
     def pooling(self) -> Pooling:
-        """What it sees of the source."""
+        """What it reads of the source."""
         return "all"
 
     @property
     def filling_head(self) -> FillingHead | None:
-        """Itself, if it predicts tokens that were left out of the source."""
+        """Itself, if it predicts masked tokens of the source."""
         return None
 
     @property
@@ -379,7 +380,7 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def teacher_force(self, memory: Memory, target: Tensor) -> Float[Tensor, "B T V"]:
-        """The same in training, where steps that read earlier outputs read true ones (S6.3)."""
+        """The outputs in training, where steps that read earlier outputs read true ones (S6.3)."""
         return self(memory)
 
     def losses(
@@ -389,7 +390,7 @@ class Head(nn.Module):
         raise NotImplementedError
 
     def average(self, outputs: Float[Tensor, "M B T V"]) -> Float[Tensor, "B T V"]:
-        """The output of several models together."""
+        """The average output of several models."""
         raise NotImplementedError
 
     def connections(self) -> Connections:

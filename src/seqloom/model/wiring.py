@@ -1,4 +1,4 @@
-"""How a recurrent decoder is wired: the forms of S3.2, and where attention takes part."""
+"""The wiring of recurrent decoders: the forms of S3.2, and the place of attention."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -31,34 +31,35 @@ from seqloom.nn.attention import (
 __all__ = ["AttentionSizes", "AttentionWiring", "Query", "Wiring", "build_wiring"]
 
 Query = Callable[[Float[Tensor, "R T E"], Float[Tensor, "R D"]], Float[Tensor, "R T Q"]]
-"""The queries, from the fed-back vectors and the top layer's previous state."""
+"""A function from fed-back vectors and the top layer's previous state to queries."""
 
 
 @dataclass(frozen=True)
 class AttentionWiring:
-    """How attention takes part; without `query`, the current state asks and no step waits.
+    """The place of attention; without `query`, the current state is the query and no step depends
+    on the previous one.
 
-    Previous state asks: Bahdanau et al. 2015, Neural Machine Translation by Jointly Learning to
-    Align and Translate; current state asks, input feeding: Luong et al. 2015, Effective Approaches
-    to Attention-based Neural Machine Translation.
+    Previous state as query: Bahdanau et al. 2015, Neural Machine Translation by Jointly Learning to
+    Align and Translate; current state, input feeding: Luong et al. 2015, Effective Approaches to
+    Attention-based Neural Machine Translation.
     """
 
     attention: Attention
-    query: Query | None = None  # where attention comes before the units
-    sequential: bool = False  # the query is the state of the step before
-    feed: bool = False  # the output of a step joins the input of the next
+    query: Query | None = None  # if attention comes before the units
+    sequential: bool = False  # the query is the previous state
+    feed: bool = False  # input feeding
 
 
 @dataclass(frozen=True)
 class Wiring:
-    """What a step reads and what its output layer sees: the forms of S3.2.
+    """The inputs of a step and of its output layer: the forms of S3.2.
 
     Feedback: Jordan 1986, Serial Order; code: Cho et al. 2014, Learning Phrase Representations
     using RNN Encoder-Decoder.
     """
 
     feedback: bool = True  # (b): the previous output
-    soft: bool = False  # in use, as the mean vector under its whole distribution (S2.2)
+    soft: bool = False  # in use, the mean embedding under its distribution (S2.2)
     code_input: bool = False  # (c)
     code_output: bool = False  # (d)
     code_first: bool = False  # (f)
@@ -66,7 +67,7 @@ class Wiring:
 
     @property
     def code(self) -> bool:
-        """Whether the code is needed after the start."""
+        """Whether the code is used after the initial state."""
         return self.code_input or self.code_output or self.code_first
 
 
@@ -79,7 +80,7 @@ class AttentionSizes(NamedTuple):
 
 
 def build_wiring(options: RecurrentDecoderConfig, sizes: DecoderSizes) -> Wiring:
-    """The wiring that a decoder's options ask for."""
+    """Build the wiring from a decoder's options."""
     around = AttentionSizes(options.width, sizes.source.states or 0, sizes.vectors.width)
     return Wiring(
         feedback=options.feedback != "none",
@@ -93,7 +94,7 @@ def build_wiring(options: RecurrentDecoderConfig, sizes: DecoderSizes) -> Wiring
 
 @ATTENTIONS.part("none")
 def no_attention(options: NoAttentionConfig, sizes: AttentionSizes) -> None:
-    """No attention: the source is known through the first state or the code."""
+    """No attention: the source enters through the initial state or the code."""
     return
 
 

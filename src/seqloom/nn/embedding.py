@@ -1,4 +1,4 @@
-"""Token vectors, and the output layer that may share their table (S1.4)."""
+"""Embeddings, and the output layer that may be tied to them (S1.4)."""
 
 import math
 from collections.abc import Sequence
@@ -32,12 +32,12 @@ __all__ = [
 
 
 START, END = 2, 3  # the ids of `<start>` and `<end>`
-NEVER = -1e9  # the score of a token without a row
+NEVER = -1e9  # the logit of a token without a row
 
 
 @runtime_checkable
 class Vectors(Protocol):
-    """A vector for each item of a source."""
+    """A layer with a vector for each item of a source."""
 
     width: int
 
@@ -46,17 +46,17 @@ class Vectors(Protocol):
 
 @runtime_checkable
 class TokenVectors(Vectors, Protocol):
-    """A vector for each token."""
+    """A layer with a vector for each token."""
 
     def mean(self, probabilities: Float[Tensor, "*shape V"]) -> Float[Tensor, "*shape D"]:
-        """The mean vector under a distribution over tokens (S2.2, soft feedback)."""
+        """The mean embedding under a distribution over tokens (S2.2, soft feedback)."""
         ...
 
 
 class Embedding(nn.Module):
     """A learned vector for each token: a projection of its one-hot vector, times √D if `scaled`.
 
-    The table starts small, as an output layer that shares it must; the factor makes up for that.
+    The table starts small, as a tied output layer needs; the factor compensates.
     """
 
     label: ClassVar[str] = "embedding"
@@ -86,7 +86,7 @@ class OneHot(nn.Module):
         self.register_buffer("precision", torch.empty(0), persistent=False)
 
     precision: Tensor
-    """Empty; it takes on the model's dtype, as parameters do."""
+    """An empty buffer that takes on the model's dtype, as parameters do."""
 
     def forward(self, tokens: Int[Tensor, "*shape"]) -> Float[Tensor, "*shape D"]:
         return functional.one_hot(tokens, self.width).to(self.precision.dtype)
@@ -110,10 +110,10 @@ class Projection(nn.Module):
 
 
 class CharacterCNNVectors(nn.Module):
-    """A token's own vector, and one computed from its letters: the maximum over all letters of
-    ReLU(W [letter before; letter; letter after] + b).
+    """A token's embedding, concatenated with one computed from its characters by a convolution: the
+    maximum over characters of ReLU(W [previous; current; next] + b).
 
-    An item is a token's id followed by its letters' ids, padded with 0.
+    An item is a token's id followed by its characters' ids, padded with 0.
 
     dos Santos and Zadrozny 2014, Learning Character-level Representations for Part-of-Speech
     Tagging.
@@ -181,8 +181,9 @@ class IdentityVectors(nn.Module):
 
 
 class ListedVectors(nn.Module):
-    """Vectors of tokens whose rows in the table are in an order of their own (S1.3); a token
-    without a row has a vector of zeros."""
+    """Embeddings whose rows are in another order than the token ids (S1.3); a token without a row
+    has a zero vector.
+    """
 
     def __init__(self, vectors: TokenVectors, rows: Sequence[int]) -> None:
         super().__init__()
@@ -205,8 +206,7 @@ class ListedVectors(nn.Module):
 class OutputLayer(nn.Module):
     """An affine map to the vocabulary; with `tied`, its matrix is an embedding's table.
 
-    With `rows`, the scores of tokens stand in the rows of the matrix that these say, and a token
-    without a row is never written.
+    With `rows`, the row of the matrix for each token; a token without a row is never written.
 
     Press and Wolf 2017, Using the Output Embedding to Improve Language Models.
     """
@@ -233,27 +233,29 @@ class OutputLayer(nn.Module):
             return scores
         rows = torch.tensor(self.rows, device=scores.device)
         doubled = torch.zeros_like(rows, dtype=torch.bool)
-        doubled[START] = bool(rows[START] == rows[END])  # one symbol, which is written as `<end>`
+        doubled[START] = bool(
+            rows[START] == rows[END]
+        )  # the one symbol for both, written as `<end>`
         return scores[..., rows.clamp(min=0)].masked_fill(rows.lt(0) | doubled, NEVER)
 
 
 def token_vectors(vectors: Vectors) -> TokenVectors | None:
-    """The same vectors, if they are those of tokens and have a mean."""
+    """The layer, if it embeds tokens and has means; else TypeError."""
     return vectors if isinstance(vectors, TokenVectors) else None
 
 
 def listed_rows(vectors: Vectors) -> tuple[int, ...]:
-    """The row of each token in its table; empty where it is the token's id."""
+    """The row of each token in its table; empty if it is the token's id."""
     return vectors.rows if isinstance(vectors, ListedVectors) else ()
 
 
 def vectors_label(vectors: Vectors) -> str:
-    """What the vectors are, and their size, as a picture tells it."""
+    """The label of the vectors in a drawing: their kind and size."""
     return f"{getattr(vectors, 'label', 'vectors')} of {vectors.width}"
 
 
 def embedding_of(vectors: Vectors) -> Embedding | None:
-    """The same vectors, if they are one table that an output layer can share."""
+    """The embedding table that an output layer can be tied to, if there is one."""
     inner = vectors.vectors if isinstance(vectors, ListedVectors) else vectors
     return inner if isinstance(inner, Embedding) else None
 
@@ -264,7 +266,7 @@ def embedding_tables(module: nn.Module) -> list[Embedding]:
 
 
 def first_token_table(module: nn.Module) -> Embedding | None:
-    """The first embedding table in a module that is neither of letters nor of its output layer."""
+    """The first embedding table in a module, except those of characters and of the output layer."""
     letters = {
         id(each.letters) for each in module.modules() if isinstance(each, CharacterCNNVectors)
     }

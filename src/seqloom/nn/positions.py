@@ -1,4 +1,4 @@
-"""Encodings of a token's position for Transformers (S5.3).
+"""Positional encodings of Transformers (S5.3).
 
 The formulas count positions from 1; `at` counts the tokens before each one, so it starts at 0.
 """
@@ -58,37 +58,37 @@ class PositionSizes(NamedTuple):
 
 
 class Positions(nn.Module):
-    """Adds to token vectors where they stand in their row: (R,T,E), (R,T) -> (R,T,D).
+    """Base class of positional encodings of embeddings: (R,T,E), (R,T) -> (R,T,D).
 
     To add an encoding, register its options with `POSITIONS.options` and its class with
     `POSITIONS.part`.
     """
 
     absolute: ClassVar[bool] = True
-    """Whether the vectors themselves show their position."""
+    """Whether the encoding changes the embeddings."""
 
     appends: ClassVar[bool] = False
-    """Whether what shows the position comes after the values of a vector, not among them."""
+    """Whether the position is appended to the embedding rather than added."""
 
     description: ClassVar[str] = "positions"
-    """How it tells positions apart, in words; empty where it does not."""
+    """A short description; empty if positions are not encoded."""
 
     rotary: ClassVar[bool] = False
     """Whether self-attention rotates its queries and keys by their position."""
 
     @classmethod
     def build(cls, options: Any, sizes: PositionSizes) -> "Positions":
-        """The encoding with these options; ConfigError where it does not fit the sizes."""
+        """Build the encoding; ConfigError if it does not fit the sizes."""
         return cls()
 
     def width(self, vectors: int) -> int:
-        """The size D that token vectors of size `vectors` have afterwards."""
+        """The size D of embeddings of size `vectors` after the encoding."""
         return vectors
 
 
 @POSITIONS.part("none")
 class NoPositions(Positions):
-    """Leaves token vectors unchanged."""
+    """Leaves embeddings unchanged."""
 
     absolute = False
     description = ""
@@ -101,7 +101,7 @@ class NoPositions(Positions):
 
 @POSITIONS.part("rotary")
 class RotaryPositions(NoPositions):
-    """Leaves token vectors unchanged; self-attention rotates queries and keys (see `Rotary`)."""
+    """Leaves embeddings unchanged; self-attention rotates queries and keys (see `Rotary`)."""
 
     rotary = True
 
@@ -262,7 +262,7 @@ class JointPositions(Positions):
 
 
 class Rotary(nn.Module):
-    """Rotates queries and keys by angles that grow with the position.
+    """Rotary position embedding: rotates queries and keys by angles that grow with the position.
 
     Each pair of values is rotated by the angle its sine and cosine have in `sinusoids`, so the
     product of a query and a key depends on their distance alone.
@@ -289,7 +289,7 @@ class Rotary(nn.Module):
 
 
 class _Sinusoids:
-    """A table of sines and cosines by position, which grows when later positions are needed."""
+    """A table of sinusoids by position, extended when later positions are needed."""
 
     def __init__(self, *, first: int = 1, halved: bool = False) -> None:
         """`first` is the first position; `halved` puts all sines before all cosines."""

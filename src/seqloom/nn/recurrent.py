@@ -26,19 +26,19 @@ __all__ = [
 Direction = Literal["forward", "backward", "both"]
 Branch = Literal["whole", "before", "after"]
 NewUnit = Callable[[int, int], Unit]
-"""Makes a unit for inputs of one size and states of another."""
+"""A factory of units, given the sizes of input and state."""
 
 
 @dataclass(frozen=True)
 class StackOptions:
-    """How layers are stacked."""
+    """Options of a stack of layers."""
 
     layers: int = 1
     direction: Direction = "forward"
     dropout: float = 0.0  # between layers
-    residual: bool = False  # a layer's input is added to its output where their sizes agree
-    layer_norm: bool = False  # of each layer's output
-    trainable_state: bool = False  # of the initial state, which is zero otherwise
+    residual: bool = False  # residual connections between equal sizes
+    layer_norm: bool = False  # layer norm of each layer's output
+    trainable_state: bool = False  # a learned initial state instead of zeros
 
 
 def reverse(values: Shaped[Tensor, "B S D"], lengths: Int[Tensor, "B"]) -> Shaped[Tensor, "B S D"]:
@@ -85,7 +85,7 @@ class RecurrentLayer(nn.Module):
 
 
 class RecurrentStack(nn.Module):
-    """Layers of which each reads the outputs of the one below, with dropout between."""
+    """A stack of recurrent layers with dropout in between."""
 
     around: ClassVar[bool] = False
     """Whether no output depends on the input at its own position."""
@@ -157,13 +157,13 @@ class RecurrentStack(nn.Module):
         return found
 
     def _add_residual(self, outputs: Tensor, inputs: Tensor) -> Tensor:
-        """A layer's outputs, plus its inputs if so configured and their sizes agree."""
+        """A layer's outputs, plus its inputs if configured and their sizes agree."""
         return outputs + inputs if self.residual and inputs.shape[-1] == self.width else outputs
 
 
 class AroundStack(nn.Module):
-    """Two stacks that read towards each position from either side; their states before and after
-    it are concatenated, so that no output depends on the input at its own position.
+    """A forward and a backward stack whose states before and after each position are concatenated,
+    so that no output depends on the input at its own position.
 
     Melamud et al. 2016, context2vec.
     """
@@ -186,8 +186,9 @@ class AroundStack(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "B S I"], *, lengths: Int[Tensor, "B"]
     ) -> tuple[Float[Tensor, "B S E"], tuple[Float[Tensor, "B L E"], ...]]:
-        """The outputs of both stacks, each shifted by a step, and the last states of both; zeros
-        where there is nothing before a position, or after it."""
+        """The outputs of both stacks, each shifted by a step and padded with zeros, and the last
+        states of both.
+        """
         layers = self.layer_outputs(inputs, lengths=lengths)
         finals = zip(*(final for _, final in layers), strict=True)
         return layers[-1][0], tuple(torch.stack(parts, dim=1) for parts in finals)

@@ -1,4 +1,4 @@
-"""Self-attention of Transformer blocks, and what can take its place (S5.1, S5.2, S5.7)."""
+"""Token mixing in Transformer blocks: self-attention and its alternatives (S5.1, S5.2, S5.7)."""
 
 import math
 import sys
@@ -26,23 +26,23 @@ __all__ = [
 ]
 
 Cache = tuple[Tensor, ...]
-"""Keys and values, or a state, of what the rows have read; each tensor has R rows (S5.7)."""
+"""The cache of a layer: keys and values, or a state; each tensor has R rows (S5.7)."""
 
 
 class NextSteps(NamedTuple):
-    """The positions of the steps that are read next; the same for every block."""
+    """The positions of the next steps, the same for every block."""
 
-    at: Int[Tensor, "#R T"]  # how much comes before each step; one row, if that is so for all
-    first: int | None  # how much every row has read before, if that is one number
-    end: int  # how much the row that has read most will have read
-    mask: Bool[Tensor, "#R 1 T C"] | None  # what each step may look at, if neither all nor causal
+    at: Int[Tensor, "#R T"]  # position of each step; one row, if it is the same for all
+    first: int | None  # number of steps read before, if equal for all rows
+    end: int  # greatest number of steps after this read
+    mask: Bool[Tensor, "#R 1 T C"] | None  # attention mask, if neither full nor causal
     last: Int[Tensor, "R"] | None = None  # the last step of each row that is not padding
 
 
 def next_steps(
     positions: Int[Tensor, "R"], count: int, *, lengths: Int[Tensor, "R"] | None = None
 ) -> NextSteps:
-    """The next `count` steps of rows that have read so much; `lengths` of them are real."""
+    """The next `count` steps of rows that have read `read` steps; `lengths` of them are real."""
     if is_traced():
         return _steps_for_tracing(positions, count, prefix=lengths is not None)
     read = positions.tolist()
@@ -57,30 +57,32 @@ def next_steps(
 
 
 def _steps_for_tracing(positions: Int[Tensor, "R"], count: int, *, prefix: bool) -> NextSteps:
-    """The first steps of all, or one step more of rows that have read equally much."""
+    """The first steps, or one further step of rows of equal length, in a form that can be
+    traced.
+    """
     at = positions[:, None] + torch.arange(count, device=positions.device)
     return NextSteps(at, 0 if prefix else None, sys.maxsize, None)
 
 
 @runtime_checkable
 class Mixing(Protocol):
-    """A sublayer in which the positions of a sequence read each other."""
+    """A sublayer that mixes information between positions."""
 
     @property
     def name(self) -> Literal["self-attention", "recurrence"]:
-        """Attention to all positions seen, or a state that goes from step to step."""
+        """The name in drawings."""
         ...
 
     def __call__(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
-        """Whole sequences at once; padding is masked."""
+        """Process whole sequences; padding is masked."""
         ...
 
     def extend(
         self, inputs: Float[Tensor, "R T D"], cache: Cache, steps: NextSteps
     ) -> tuple[Float[Tensor, "R T D"], Cache]:
-        """Read new positions, each after those before it in its row."""
+        """Process new positions causally, continuing from the cache."""
         ...
 
     def empty_cache(self, like: Float[Tensor, "R T D"]) -> Cache:
@@ -89,7 +91,7 @@ class Mixing(Protocol):
 
 
 class HeadSizes(NamedTuple):
-    """How many heads there are, and the sizes m of their queries and keys, m_v of their values."""
+    """The number of heads, and the sizes m of their queries and keys and m_v of their values."""
 
     heads: int
     key: int
@@ -143,7 +145,9 @@ class SelfAttention(nn.Module):
     def queries_keys_values(
         self, inputs: Float[Tensor, "R T D"], at: Int[Tensor, "#R T"]
     ) -> tuple[Float[Tensor, "R T H E"], Float[Tensor, "R T H E"], Float[Tensor, "R T H V"]]:
-        """Queries, keys and values of inputs at these positions; weights are softmax(q·k/√E)."""
+        """The queries, keys and values of inputs at these positions; weights are
+        softmax(q·k/√E).
+        """
         query, key, value = self._split(inputs)
         if self.rotary is not None:
             query, key = _rotate(self.rotary, query, at), _rotate(self.rotary, key, at)
@@ -193,7 +197,7 @@ class SimpleAttention(nn.Module):
 
 
 class Recurrence(nn.Module):
-    """A recurrent unit in place of self-attention; its state does not grow.
+    """A recurrent unit in place of self-attention, with a state of fixed size.
 
     Kim et al. 2019, From Research to Production and Back (SSRU).
     """
@@ -207,7 +211,7 @@ class Recurrence(nn.Module):
     def forward(
         self, inputs: Float[Tensor, "B S D"], mask: Bool[Tensor, "B 1 1 S"] | None
     ) -> Float[Tensor, "B S D"]:
-        """Forward in time, so that padding at the end does not matter."""
+        """Run forward in time, so that padding at the end has no effect."""
         outputs, _ = self.unit(inputs, self.unit.zero_state(inputs))
         return outputs
 
@@ -245,7 +249,7 @@ def _rotate(rotary: Rotary, values: Tensor, at: Tensor) -> Tensor:
 def _extend_cache(
     cache: Float[Tensor, "R C H E"], new: Float[Tensor, "R T H E"], steps: NextSteps
 ) -> Float[Tensor, "R C2 H E"]:
-    """The cache with the new steps written at their positions, in place where that is safe."""
+    """Write the new steps into the cache at their positions, in place if that is safe."""
     if steps.first == 0:
         return new
     if is_traced():
@@ -254,7 +258,7 @@ def _extend_cache(
     if capacity < steps.end:  # grow by half, so that copies stay rare
         extra = max(steps.end - capacity, capacity // 2, 8)
         cache = functional.pad(cache, (0, 0, 0, 0, 0, extra))
-    elif new.requires_grad or cache.requires_grad:  # earlier steps need it as it is
+    elif new.requires_grad or cache.requires_grad:  # autograd needs the old values
         cache = cache.clone()
     if steps.first is not None:
         cache[:, steps.first : steps.end] = new

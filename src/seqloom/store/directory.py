@@ -41,6 +41,8 @@ __all__ = ["RunDirectory"]
 
 OPTIMIZED = "optimized"
 OURS = {"config.toml", "fields", "cache", "distilled", "events.jsonl", "lock", OPTIMIZED}
+CONFIG_MISSING = "has saved steps, yet its config.toml is missing"
+BRING_BACK = "bring config.toml back"
 LEAST_VERIFIED = 2
 LOCKED_BYTES = 1  # of the lock's file, which Windows lets nobody else read
 UNFINISHED = ".seqloom-"
@@ -94,6 +96,8 @@ class RunDirectory:
                 "a file, not the directory of a run", place=self.path, remedy="name the directory"
             )
         if not self.exists:
+            if self.path.is_dir() and self.checkpoints():
+                raise RunError(CONFIG_MISSING, place=self.path, remedy=BRING_BACK)
             raise RunError(
                 "no run is here",
                 place=self.path,
@@ -212,8 +216,7 @@ class RunDirectory:
         if not self.path.is_dir() or not self.checkpoints():
             return
         if not self.exists:
-            problem = "has saved steps, yet its config.toml is missing"
-            remedy = "bring config.toml back"
+            problem, remedy = CONFIG_MISSING, BRING_BACK
         elif self.latest_checkpoint(skipped) is None:
             problem = f"none of its {len(skipped)} saved steps can be used: {skipped[0].why}"
             remedy = "restore one from a copy"

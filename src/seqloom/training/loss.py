@@ -1,11 +1,11 @@
 """Cross-entropy over real positions, with the output layer computed in chunks (S6.1).
 
 The matrix of logits is the largest thing in training: a row for each target position, a column for
-each word. It is never held as a whole: loss and gradient of a chunk come before the next chunk.
+each word. It is never held as a whole: each chunk's loss and gradient are computed before the next.
 
 Weights of target positions in the loss (S6.1, S6.4).
 
-Losses are summed over positions and divided by the tokens of the batch. Every other average is that
+Losses are summed over positions and divided by the tokens of the batch; any other average is this
 sum with a factor for each position.
 """
 
@@ -50,33 +50,33 @@ __all__ = [
     "select_positions",
 ]
 
-CHUNK = 256  # positions: with ten thousand words, what a cache holds
+CHUNK = 256  # positions: with ten thousand words, the logits fit a cache
 HALF_CHUNK = 1_024  # in bfloat16, where fewer chunks mean fewer sums of the matrix's gradient
 
 
 class Example(NamedTuple):
-    """A batch as tensors; texts end in `<end>`. Ids are padded with `<empty>`, numbers with NaN."""
+    """A batch as tensors. Texts end in `<end>`; ids are padded with `<empty>`, numbers with NaN."""
 
     source: Source
     target: Int[Tensor, "B T"] | Float[Tensor, "B T C"]
-    factors: Float[Tensor, "B T"] | None = None  # weight of each position; 1, if not given
-    sampling: ScheduledSampling | None = None  # plain teacher forcing, if not given
-    soft: SoftTargets | None = None  # (B, T, K), of teachers
+    factors: Float[Tensor, "B T"] | None = None  # weight of each position; 1 if None
+    sampling: ScheduledSampling | None = None  # plain teacher forcing if None
+    soft: SoftTargets | None = None  # (B, T, K), from teachers
 
     def twice(self) -> "Example":
-        """The rows and the same rows once more."""
+        """The batch concatenated with itself."""
         source = Source(*(torch.cat([each, each]) for each in self.source))
         factors = None if self.factors is None else self.factors.repeat(2, 1)
         return Example(source, self.target.repeat(2, *[1] * (self.target.ndim - 1)), factors)
 
 
 class LossInputs(NamedTuple):
-    """The positions that count: features or outputs, their labels and weights."""
+    """The positions in the loss: features or outputs, their labels and weights."""
 
     hidden: Float[Tensor, "N D"]
     labels: Int[Tensor, "N"] | Float[Tensor, "N C"]
     factors: Float[Tensor, "N"]
-    ctc_loss: Float[Tensor, ""] | None = None  # the summed loss of alignments, where there is one
+    ctc_loss: Float[Tensor, ""] | None = None  # the summed CTC loss, if there is one
     soft: SoftTargets | None = None
 
 
@@ -85,10 +85,10 @@ class Sums(NamedTuple):
 
     loss: float  # with label smoothing and factors
     negative_log_probability: float
-    tokens: int  # positions that count
+    tokens: int  # positions in the loss
 
     def plus(self, other: "Sums") -> "Sums":
-        """The totals of both."""
+        """The sum of both totals."""
         return Sums(
             self.loss + other.loss,
             self.negative_log_probability + other.negative_log_probability,
@@ -97,16 +97,16 @@ class Sums(NamedTuple):
 
 
 class LossOptions(NamedTuple):
-    """How a loss is computed from features."""
+    """Options of a loss over features."""
 
     smoothing: float
     divisor: float
     precision: Precision = "float32"
-    agreement: float = 0.0  # between two readings of each row
+    agreement: float = 0.0  # weight of R-Drop
 
     @property
     def chunk(self) -> int:
-        """Positions whose logits are held at once."""
+        """The number of positions whose logits are held at once."""
         return HALF_CHUNK if self.precision == "bfloat16" else CHUNK
 
 
@@ -134,8 +134,8 @@ def backward(model: Network, example: Example, cost: LossOptions) -> Sums:
 
 
 def _backward_twice(model: Network, example: Example, cost: LossOptions) -> Sums:
-    """The same where each row is read twice, with other values dropped, and both distributions at a
-    position are to agree.
+    """As `backward`, with R-Drop: each row is read twice with different dropout, and the divergence
+    of both distributions at a position is added to the loss.
 
     Liang et al. 2021, R-Drop: Regularized Dropout for Neural Networks.
     """
@@ -151,7 +151,7 @@ def _backward_twice(model: Network, example: Example, cost: LossOptions) -> Sums
 
 
 def backward_from_features(model: Network, found: LossInputs, cost: LossOptions) -> Sums:
-    """The same from features on, back to the leaves they were computed from."""
+    """As `backward`, from features back to the leaves they were computed from."""
     hidden, targets, factors, aligned, soft = found
     writer = _token_scorer(model)
     loss, negative = 0.0 if aligned is None else float(aligned.detach()), 0.0
@@ -191,7 +191,7 @@ def backward_from_features(model: Network, found: LossInputs, cost: LossOptions)
 
 @torch.no_grad()
 def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
-    """The same totals without gradients; the model should be in evaluation mode."""
+    """The loss totals without gradients; the model should be in evaluation mode."""
     if _sums_alignments(model):
         return _alignment_loss(model, example)[1]
     found, head = _loss_inputs(model, example), model.direct_head
@@ -210,7 +210,7 @@ def measure(model: Network, example: Example, *, smoothing: float) -> Sums:
 def row_log_probabilities(
     decoder: Decoder[Any], state: Any, target: Int[Tensor, "R T"]
 ) -> Float[Tensor, "R T"]:
-    """The log-probability of each given token after those before it; 0 at padding (S7.4)."""
+    """The log-probability of each token given those before it; 0 at padding (S7.4)."""
     features, _ = decoder.read(shift_right(target), state)
     result = features.hidden.new_zeros(target.shape)
     real = target.ne(EMPTY)
@@ -224,7 +224,7 @@ def row_log_probabilities(
 
 @torch.no_grad()
 def position_scores(model: Network, example: Example) -> Float[Tensor, "N V"]:
-    """The scores of all symbols at each position that counts, under teacher forcing."""
+    """The logits at each position in the loss, under teacher forcing."""
     found = _loss_inputs(model, example).hidden
     return found if model.direct_head is not None else _token_scorer(model).write(found)
 
@@ -235,7 +235,7 @@ def select_positions(
     factors: Float[Tensor, "B T"] | None,
     soft: SoftTargets | None = None,
 ) -> LossInputs:
-    """The positions of a reading that count."""
+    """Select the positions of a batch that are in the loss."""
     hidden, labels, counts = reading
     dtype = _dtype(model)
     if factors is None:
@@ -259,7 +259,7 @@ def _token_scorer(model: Network) -> TokenScorer:
 
 
 def _loss_inputs(model: Network, example: Example) -> LossInputs:
-    """The target under teacher forcing, or with as many own outputs as the example says."""
+    """Run the model under teacher forcing, or with the example's scheduled sampling."""
     memory, target = model.encoder.encode(example.source), example.target
     if example.sampling is None:
         reading = model.teacher_force(memory, target)
@@ -292,7 +292,7 @@ def _sums_alignments(model: Network) -> bool:
 
 
 def _alignment_loss(model: Network, example: Example) -> tuple[Tensor, Sums]:
-    """The summed loss of whole targets over all their alignments, and the totals."""
+    """The summed CTC loss of targets, and the totals."""
     if model.decoder is None:
         raise TypeError("a head writes nothing that could be aligned")
     losses = ctc_losses(model.decoder, model.encoder.encode(example.source), example.target)
@@ -313,7 +313,7 @@ def _row_factors(example: Example, losses: Float[Tensor, "B"]) -> Float[Tensor, 
 def extend_factors(
     factors: Float[Tensor, "B T"] | None, labels: Int[Tensor, "B T2"]
 ) -> Float[Tensor, "B T2"] | None:
-    """Factors for as many steps as there are labels; past a row's end, the last one repeats."""
+    """Extend factors to the number of labels; past a row's end, the last one repeats."""
     if factors is None:
         return None
     last = labels.ne(EMPTY).sum(dim=1, keepdim=True) - 1
@@ -326,8 +326,9 @@ def _dtype(model: Network) -> torch.dtype:
 
 
 def _divergence(logits: Float[Tensor, "N V"]) -> Float[Tensor, "N"]:
-    """How far the first half of the rows is from the second: half of the mean of both divergences
-    for each of the two rows."""
+    """The symmetric KL divergence of the first half of the rows from the second: half of the mean
+    of both directions for each of the two rows.
+    """
     one, other = logits.log_softmax(-1).chunk(2)
     return ((one.exp() - other.exp()) * (one - other)).sum(-1).repeat(2) / 4
 
@@ -337,7 +338,7 @@ def _gradient(leaf: Tensor) -> Tensor:
 
 
 def _chunks(*tensors: Tensor, size: int = CHUNK) -> list[tuple[Tensor, ...]]:
-    """The same stretches of each."""
+    """Split all tensors into the same chunks."""
     return list(zip(*(tensor.split(size) for tensor in tensors), strict=True))
 
 
@@ -346,9 +347,9 @@ def _cross_entropy(logits: Tensor, targets: Tensor, smoothing: float) -> tuple[T
 
 
 class _CrossEntropy(torch.autograd.Function):
-    """Smoothed cross-entropy of each row, and the log-probability of its target.
+    """Cross-entropy with label smoothing of each row, and the log-probability of its target.
 
-    The gradient is made where the log-probabilities were, so nothing else is kept for it.
+    The gradient overwrites the log-probabilities, so nothing else is kept for it.
     """
 
     @staticmethod
@@ -379,13 +380,13 @@ LossKind = Literal["tokens", "mean", "sum"]
 
 
 class PositionWeights:
-    """Factors for the positions of a batch, from rows' lengths, their weights, and the seed.
+    """Loss factors for the positions of a batch, from rows' lengths, their weights, and the seed.
 
-    Weights are relative to their mean over all rows: their scale does not matter, and an update on
-    rows of small weight is a small one.
+    Weights are divided by their mean over the rows of a pass: their scale does not matter, and a
+    batch of rows with small weights makes a small update.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913
         self,
         lengths: NDArray[np.integer],
         weights: NDArray[np.float64],
@@ -393,20 +394,25 @@ class PositionWeights:
         loss: LossKind = "tokens",
         one_position: bool = False,
         seed: int = 0,
+        frequencies: NDArray[np.float64] | None = None,
     ) -> None:
-        """Lengths in tokens, `<end>` included, and weights of all rows there are."""
+        """Lengths in tokens, including `<end>`, and weights of all training rows, and how often a
+        pass has each; without, each comes once."""
         self._lengths = lengths
         self._loss = loss
         self._one_position = one_position
         self._seed = seed
-        mean = float(np.average(weights, weights=lengths if loss == "tokens" else None))
+        often = np.ones(len(weights)) if frequencies is None else frequencies
+        mean = float(np.average(weights, weights=often * lengths if loss == "tokens" else often))
         self._weights = np.asarray(weights, np.float64) / mean
-        self._plain = loss == "tokens" and not one_position and bool((weights == weights[0]).all())
+        counted = weights[often > 0]
+        alike = bool((counted == counted[0]).all())
+        self._plain = loss == "tokens" and not one_position and alike
 
     def factors(
         self, step: int, batches: list[NDArray[np.int64]]
     ) -> list[Float[Tensor, "B T"] | None]:
-        """For each batch of rows that make update `step` together; None where each counts 1."""
+        """The factors of each batch accumulated in update `step`; None if all are 1."""
         if self._plain:
             return [None] * len(batches)
         rows = sum(map(len, batches))

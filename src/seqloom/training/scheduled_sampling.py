@@ -1,9 +1,9 @@
 """Scheduled sampling: training on a decoder's own outputs (S2.2, S6.1, S6.3).
 
-Where the outputs are tokens, they are chosen first, without gradients: step by step, or in one pass
-under teacher forcing where a decoder computes all steps at once. The target is then read with
-these tokens in place of labels, all at once. Where gradients pass through the choices, the decoder
-reads vectors, and chooses as it goes.
+Sampled tokens are chosen first, without gradients: step by step, or in one pass under teacher
+forcing if the decoder computes all steps at once. The decoder then reads the target with these
+tokens in place of labels. If gradients pass through the choices, the decoder reads vectors and
+chooses as it goes.
 """
 
 from dataclasses import dataclass
@@ -42,28 +42,27 @@ __all__ = [
 ]
 
 
-BLOCK = 65_536  # numbers that are made at a time
+BLOCK = 65_536  # numbers generated at a time
 
 
 @dataclass(frozen=True)
 class ScheduledSampling:
-    """Which steps of a batch read the model's own output instead of the label.
+    """Selects the steps of a batch that read the model's own output instead of the label.
 
-    What is drawn for a row depends on the seed and the row's number alone, not on the rest of the
-    batch.
+    The draws of a row depend only on the seed and the row's number, not on the rest of the batch.
 
     Bengio et al. 2015, Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks.
     """
 
-    label_probability: float = 0.0  # that a step reads the label
+    label_probability: float = 0.0  # probability that a step reads the label
     choice: FreeRunningChoice = "greedy"
     temperature: float = 1.0
     overrun: int = 5
     seed: int = 0
-    row_numbers: Int[Tensor, "B"] | None = None  # in the whole batch; 0, 1, … if not given
+    row_numbers: Int[Tensor, "B"] | None = None  # row numbers in the whole batch; 0, 1, … if None
 
     def forcing_mask(self, labels: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
-        """Which steps pass their label to the next, each drawn independently."""
+        """True at steps whose label is read by the next, each drawn independently."""
         steps = torch.arange(labels.shape[1], device=labels.device)
         chance = hash_counter(self._rows(key(self.seed, "label"), labels), steps)
         return uniforms(chance) < self.label_probability
@@ -79,22 +78,24 @@ class ScheduledSampling:
 
 
 FREE_RUNNING = ScheduledSampling()
-"""No step reads the label: each reads the likeliest token, as in greedy search."""
+"""No step reads the label: each reads the most probable token, as in greedy search."""
 
 
 def gumbel_noise(places: Int[Tensor, "N"], size: int) -> Float[Tensor, "N V"]:
-    """Gumbel noise for every token from these seeds, in blocks that fit a processor's cache."""
+    """Gumbel noise for every token from these seeds, computed in blocks that fit the cache."""
     blocks = places.split(max(1, BLOCK // size))
     tokens = torch.arange(size, device=places.device)
     return torch.cat([gumbels(hash_counter(block[:, None], tokens)) for block in blocks])
 
 
 NEVER_WRITTEN = (EMPTY, START, UNK)
-AT_ONCE = 1_024  # positions whose distributions are held
+AT_ONCE = 1_024  # positions whose logits are held at once
 
 
 class TargetFeed(NamedTuple):
-    """The token that each step of a target passes to the next, its label, and whether it costs."""
+    """For each target step: the token that the next step reads, its label, and whether it is in the
+    loss.
+    """
 
     tokens: Int[Tensor, "B T"]
     labels: Int[Tensor, "B T"]
@@ -102,19 +103,19 @@ class TargetFeed(NamedTuple):
 
 
 def passes_gradients(feedback: Feedback, choice: FreeRunningChoice) -> bool:
-    """Whether what is read of an output is a vector that gradients pass through."""
+    """Whether outputs are read as vectors that gradients pass through."""
     return choice in ("straight-through", "soft") or (choice == "greedy" and feedback.soft)
 
 
 def feed_labels(target: Int[Tensor, "B T"]) -> TargetFeed:
-    """Plain teacher forcing: every step passes on its label."""
+    """Plain teacher forcing: every step reads the previous label."""
     return TargetFeed(target, target, target.ne(EMPTY))
 
 
 def feed_own_outputs(
     model: Network, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
 ) -> TargetFeed:
-    """A target in which some labels are replaced by the model's own outputs.
+    """The target with some labels replaced by the model's own outputs.
 
     An output may run on for `overrun` steps past its target; its label there is `<empty>`. After
     `<end>` an output is `<empty>` too, and a step is free only where both are (S6.1).
@@ -129,7 +130,7 @@ def feed_own_outputs(
 def read_own_outputs(
     model: Network, memory: Memory, target: Int[Tensor, "B T"], freedom: ScheduledSampling
 ) -> TargetFeatures:
-    """Read such a target; where gradients pass through the choices, as vectors.
+    """Run the decoder over such a target; as vectors if gradients pass through the choices.
 
     Bengio et al. 2015, Scheduled Sampling for Sequence Prediction with Recurrent Neural Networks.
     """
@@ -156,7 +157,7 @@ class _FreeRun(NamedTuple):
 
     @classmethod
     def of(cls, model: Network, sampling: ScheduledSampling) -> "_FreeRun":
-        """A pass of a model's decoder; TypeError where it has none that reads its own outputs."""
+        """A pass of a model's decoder; TypeError if the model cannot read its own outputs."""
         if model.decoder is None or model.feedback is None:
             raise TypeError("this model cannot read its own outputs")
         return cls(model.decoder, model.feedback, sampling)
@@ -164,8 +165,8 @@ class _FreeRun(NamedTuple):
     def first_pass(
         self, memory: Memory, target: Int[Tensor, "B T"]
     ) -> tuple[TargetFeed, Float[Tensor, "B T E"]]:
-        """The outputs of a pass that reads labels, some of which replace labels in a second pass;
-        and the vectors that the second pass reads.
+        """Choose outputs under teacher forcing; return them, some in place of labels, and the
+        vectors that the second pass reads.
 
         The first pass stops at the target's end, so that no output runs on.
 
@@ -179,7 +180,7 @@ class _FreeRun(NamedTuple):
         tokens = target.index_put((rows, steps), own.tokens)
         vectors = self.feedback.vectors(shift_right(tokens))
         if own.vectors is not None:
-            after = functional.pad(vectors, (0, 0, 0, 1))  # the last choice is read by nobody
+            after = functional.pad(vectors, (0, 0, 0, 1))  # no step reads the last choice
             after = after.index_put((rows, steps + 1), own.vectors.to(after.dtype))
             vectors = after[:, :-1]
         return TargetFeed(tokens, target, real), vectors
@@ -187,7 +188,7 @@ class _FreeRun(NamedTuple):
     def by_steps(
         self, memory: Memory, target: Int[Tensor, "B T"]
     ) -> tuple[TargetFeed, Float[Tensor, "B T2 D"]]:
-        """Each step reads what the one before passed on."""
+        """Run step by step: each step reads the choice of the one before."""
         labels = functional.pad(target, (0, self.sampling.overrun), value=EMPTY)
         tokens, hidden = self._run_steps(memory, labels)
         labels = labels[:, : tokens.shape[1]]
@@ -197,7 +198,7 @@ class _FreeRun(NamedTuple):
     def _run_steps(
         self, memory: Memory, labels: Int[Tensor, "B T"]
     ) -> tuple[Int[Tensor, "B T2"], Float[Tensor, "B T2 D"]]:
-        """The tokens passed on and the decoder's features, up to the last step that costs."""
+        """The tokens read and the decoder's features, up to the last step in the loss."""
         forced, places = self.sampling.forcing_mask(labels), self.sampling.noise_seeds(labels)
         allowed, longest = self._reachable_steps(labels), labels.shape[1] - self.sampling.overrun
         state: Any = self.decoder.start(memory)
@@ -221,13 +222,13 @@ class _FreeRun(NamedTuple):
         return torch.stack(tokens, dim=1), torch.cat(hidden, dim=1)
 
     def _reachable_steps(self, labels: Int[Tensor, "B T"]) -> Bool[Tensor, "B T"]:
-        """Which steps an output may reach: `overrun` more than its target has."""
+        """True at steps that an output may reach: up to `overrun` past the end of its target."""
         lengths = labels.ne(EMPTY).sum(dim=1, keepdim=True)
         steps = torch.arange(labels.shape[1], device=labels.device)
         return steps < lengths + self.sampling.overrun
 
     def _choose(self, hidden: Float[Tensor, "N D"], places: Int[Tensor, "N"]) -> "ModelChoices":
-        """What is read of the outputs for these features, some positions at a time."""
+        """Choose outputs for these features, some positions at a time."""
         parts = []
         for some, at in zip(hidden.split(AT_ONCE), places.split(AT_ONCE), strict=True):
             if torch.is_grad_enabled():
@@ -250,7 +251,7 @@ class _FreeRun(NamedTuple):
 
 
 class ModelChoices(NamedTuple):
-    """A model's outputs: tokens, and the vectors read in their place, if not the tokens' own."""
+    """Chosen outputs: tokens, and the vectors read in their place if not the tokens' embeddings."""
 
     tokens: Int[Tensor, "N"]
     vectors: Float[Tensor, "N E"] | None
@@ -263,9 +264,9 @@ def choose_tokens(
     *,
     soft: bool = False,
 ) -> tuple[Float[Tensor, "N V"] | None, Int[Tensor, "N"]]:
-    """A token for each row, and a distribution where the next step reads its mean vector.
+    """Choose a token for each row, and a distribution if the next step reads its mean vector.
 
-    A Gumbel draw is the token with the largest sum of logit and noise; it follows the
+    A Gumbel draw is the token with the largest sum of logit and noise, a sample of the
     distribution. Its soft form is the softmax of the sums, divided by the temperature; passed
     straight through, it is the draw itself with the gradient of its soft form.
 
@@ -293,7 +294,7 @@ def choose_tokens(
 
 
 def _has_ended(tokens: Int[Tensor, "*shape"]) -> Bool[Tensor, "*shape"]:
-    """Whether an output ends with this token, or has ended before it."""
+    """Whether an output ends at or before this token."""
     return tokens.eq(END) | tokens.eq(EMPTY)
 
 
@@ -302,7 +303,7 @@ def _is_recurrent(model: Network) -> bool:
 
 
 def check_forcing(config: TrainingConfig, model: Network) -> None:
-    """ConfigError where the model cannot learn from its own outputs, or not in this way."""
+    """ConfigError if the model cannot be trained on its own outputs as configured."""
     chosen = config.forcing.free_running
     if config.truncate and model.decoder is None and not _is_recurrent(model):
         raise ConfigError(

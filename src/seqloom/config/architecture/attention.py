@@ -1,4 +1,4 @@
-"""The options of attention: how a recurrent decoder looks at the source (S4)."""
+"""Options of the attention of recurrent decoders (S4)."""
 
 from typing import Annotated, Any, Literal
 
@@ -29,24 +29,24 @@ SCORES: Family[Any, Any] = Family(
 
 
 class AttentionForm(PartOptions):
-    """Which positions of the source a decoder sees."""
+    """Base of all kinds of attention: the source positions that a decoder sees."""
 
 
 ATTENTIONS: Family[AttentionForm, Any] = Family(
-    "kind of attention", home="seqloom.model", meaning="which positions are seen"
+    "kind of attention", home="seqloom.model", meaning="source positions that are attended to"
 )
 
 
 class AttentionOptions(AttentionForm):
-    """How a recurrent decoder looks at the source (S4)."""
+    """Options of every attention with weights (S4)."""
 
     score: Annotated[str, NameOf(SCORES)] = Field("general", description=SCORES.meaning)
     query: Literal["current", "previous", "output"] = Field(
         "current",
-        description="what asks: the current state, the previous state, or the previous output",
+        description="the query: the current state, the previous state, or the previous output",
     )
     feed: bool = Field(
-        False, description="feed what attention made of a step into the next step (input feeding)"
+        False, description="feed the attentional vector of a step into the next one (input feeding)"
     )
     heads: Layers = Field(1, description="attention heads, each with keys and queries of its own")
     size: Count = Field(
@@ -55,7 +55,7 @@ class AttentionOptions(AttentionForm):
         "0 divides the decoder's width by the heads",
     )
     causal: bool = Field(
-        False, description="let step t look at the first t positions of the source only"
+        False, description="let step t attend to the first t source positions only"
     )
 
 
@@ -72,17 +72,18 @@ class LocalAttentionConfig(AttentionOptions):
 
     kind: Literal["local"] = "local"
     centre: Literal["time", "predicted"] = Field(
-        "predicted", description="the middle of the window is the step itself, or predicted"
+        "predicted", description="centre of the window: the step itself (monotonic), or predicted"
     )
-    window: Count = Field(0, description="positions seen on each side of the middle")
+    window: Count = Field(0, description="positions on each side of the centre")
     gaussian: bool = Field(
-        True, description="favour the middle by a bell curve of half the window's width"
+        True,
+        description="weight the window by a Gaussian whose standard deviation is half the window",
     )
 
 
 @ATTENTIONS.options("none")
 class NoAttentionConfig(AttentionForm):
-    """No attention: the decoder knows the source through its first state or the code."""
+    """No attention: the decoder sees the source only through its initial state or the code."""
 
     kind: Literal["none"] = "none"
 

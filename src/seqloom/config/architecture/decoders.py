@@ -1,4 +1,4 @@
-"""The options of decoders and heads: what writes the target, or gives it at once."""
+"""Options of decoders, which write the target step by step, and heads, which predict it at once."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -29,22 +29,24 @@ __all__ = [
 
 
 class HeadOptions(PartOptions):
-    """What every head can be asked."""
+    """Options of every head."""
 
-    follows_columns: ClassVar[bool] = True  # whether the target asks for it, whatever the preset
+    follows_columns: ClassVar[bool] = (
+        True  # whether the target's kind determines it, whatever the preset
+    )
     is_ctc: ClassVar[bool] = False  # whether CTC is all that writes the target
-    usual_search: ClassVar[str] = ""  # where tags are searched for and no search is named
+    usual_search: ClassVar[str] = ""  # default search, if outputs are searched for
 
 
 HEADS: Family[HeadOptions, Any] = Family("head", home="seqloom.model")
 
 
 class PooledOptions(HeadOptions):
-    """What every head over a whole source can be asked."""
+    """Options of every head that pools the source."""
 
     pool: Literal["code", "mean", "max"] = Field(
         "mean",
-        description="what is judged, the code, or the mean or maximum of all states",
+        description="input of the head: the code, or the mean or maximum of all states",
     )
     dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
     readout: ReadoutChoice = "affine"
@@ -67,23 +69,25 @@ class TagsHeadConfig(HeadOptions):
 
 @HEADS.options("recurrent-tags")
 class RecurrentTagsConfig(HeadOptions, RecurrentOptions):
-    """One label for each position of the source, each of which reads the label before it (S2.2)."""
+    """One label for each position of the source, conditioned on the label before it (S2.2)."""
 
     usual_search: ClassVar[str] = "greedy"
     kind: Literal["recurrent-tags"] = "recurrent-tags"
     width: Width = Field(256, description="size of the hidden state")
     feedback: Literal["token", "soft"] = Field(
-        "token", description="what a step reads of the tag before: its vector, or the mean of all"
+        "token",
+        description="what a step reads of the previous tag: its embedding, or the mean "
+        "under its distribution",
     )
     first_state: Literal["zero", "learnt"] = Field(
-        "zero", description="the state before the first tag, zero or learnt"
+        "zero", description="initial state: zero or learnt"
     )
     readout: ReadoutChoice = "affine"
 
 
 @HEADS.options("blanks")
 class BlanksHeadConfig(HeadOptions):
-    """A token of the source's vocabulary for positions of the source that were left out."""
+    """A token of the source vocabulary for each masked position."""
 
     kind: Literal["blanks"] = "blanks"
     dropout: DropoutRate = Field(0.1, description="share of values left out at random in training")
@@ -101,26 +105,28 @@ class NumberHeadConfig(PooledOptions):
 class HorizonHeadConfig(HeadOptions):
     """All steps of a forecast at once."""
 
-    follows_columns: ClassVar[bool] = False  # a preset that writes forecasts step by step
+    follows_columns: ClassVar[bool] = False  # presets with an autoregressive decoder
     kind: Literal["horizon"] = "horizon"
     inner: Annotated[int, Field(ge=0, le=16_384)] = Field(
-        0, description="size of a layer between window and forecast; 0 is a linear model"
+        0, description="size of the hidden layer between window and forecast; 0: a linear model"
     )
     dropout: DropoutRate = Field(0.0, description="share of values left out at random in training")
 
 
 class DecoderOptions(PartOptions):
-    """What every decoder can be asked."""
+    """Options of every decoder."""
 
-    follows_columns: ClassVar[bool] = False  # whether the target asks for it, whatever the preset
+    follows_columns: ClassVar[bool] = (
+        False  # whether the target's kind determines it, whatever the preset
+    )
     is_ctc: ClassVar[bool] = False  # whether CTC is all that writes the target
-    usual_search: ClassVar[str] = ""  # where none is named; empty for that of any decoder
+    usual_search: ClassVar[str] = ""  # default search; empty for that of any decoder
 
 
 DECODERS: Family[DecoderOptions, Any] = Family(
     "decoder",
     home="seqloom.model",
-    meaning="what gives the target, a decoder or a head",
+    meaning="the decoder or head",
 )
 
 
@@ -131,44 +137,44 @@ class TransformerDecoderConfig(DecoderOptions, TransformerOptions):
     kind: Literal["transformer"] = "transformer"
     mixing: Literal["attention", "simple", "ssru"] = Field(
         "attention",
-        description="how positions of one side meet: self-attention with learned maps, simple, or "
+        description="token mixing: self-attention with learned projections, without (simple), or "
         "a simple recurrent unit",
     )
     source: Literal["attend", "read"] = Field(
         "attend",
-        description="how a Transformer decoder takes in the source: attends to it, or reads its "
-        "vectors before its own output (decoder only)",
+        description="how a Transformer decoder uses the source: cross-attention, or as a prefix "
+        "of its own input (decoder only)",
     )
     readout: ReadoutChoice = "affine"
 
 
 @DECODERS.options("recurrent")
 class RecurrentDecoderConfig(DecoderOptions, RecurrentOptions):
-    """A recurrent decoder in any of the forms of S3.2."""
+    """A recurrent decoder in any form of S3.2."""
 
     kind: Literal["recurrent"] = "recurrent"
     width: Width = Field(512, description="size of the hidden state")
     first_state: Literal["map", "copy", "zero", "learnt", "read"] = Field(
         "map",
-        description="the decoder's first state: the encoder's last through a learned map, a copy "
-        "of it, zero, learnt, or what reading the source's vectors itself leaves",
+        description="the decoder's initial state: a learned map of the encoder's last, a copy of "
+        "it, zero, learnt, or the state after reading the source's embeddings itself",
     )
     map_activation: Literal["tanh", "sigmoid", "identity"] = Field(
-        "tanh", description="first_state = map: the function the mapped hidden state goes through"
+        "tanh", description="first_state = map: activation of the mapped hidden state"
     )
     map_bias: bool = Field(True, description="first_state = map: whether the map has a bias")
     feedback: Literal["token", "soft", "none"] = Field(
         "token",
-        description="what of its output a recurrent decoder reads next: the token, the mean "
-        "vector under the whole distribution, or nothing",
+        description="what a recurrent decoder reads of its previous output: the token, the mean "
+        "embedding under the distribution, or nothing",
     )
     code: Literal["none", "input", "input-output", "first"] = Field(
         "none",
-        description="where the code joins: nowhere, the input of every step, the output layer "
-        "too, or the first input alone",
+        description="where the code enters: nowhere, the input of every step, the output layer "
+        "too, or only the first input",
     )
     join: Literal["concatenate", "sum"] = Field(
-        "concatenate", description="how code and fed-back output make one input"
+        "concatenate", description="how code and fed-back output are combined into one input"
     )
     readout: ReadoutChoice = "perceptron"
     attention: AttentionConfig = GlobalAttentionConfig()

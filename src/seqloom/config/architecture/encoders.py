@@ -1,4 +1,4 @@
-"""The options of encoders: what reads the source."""
+"""Options of encoders."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -21,9 +21,11 @@ __all__ = [
 
 
 class EncoderOptions(PartOptions):
-    """What every encoder can be asked."""
+    """Options of every encoder."""
 
-    follows_columns: ClassVar[bool] = False  # whether the source asks for it, whatever the preset
+    follows_columns: ClassVar[bool] = (
+        False  # whether the source's kind determines it, whatever the preset
+    )
 
     @property
     def hides_each_position(self) -> bool:
@@ -32,7 +34,7 @@ class EncoderOptions(PartOptions):
 
 
 ENCODERS: Family[EncoderOptions, Any] = Family(
-    "encoder", home="seqloom.model", meaning="what reads the source"
+    "encoder", home="seqloom.model", meaning="the encoder"
 )
 
 
@@ -43,7 +45,7 @@ class TransformerEncoderConfig(EncoderOptions, TransformerOptions):
     kind: Literal["transformer"] = "transformer"
     mixing: Literal["attention", "simple"] = Field(
         "attention",
-        description="how positions of one side meet: self-attention with learned maps, or simple",
+        description="token mixing: self-attention with learned projections, or without (simple)",
     )
 
 
@@ -56,11 +58,11 @@ class RecurrentEncoderConfig(EncoderOptions, RecurrentOptions):
     layers: Layers = Field(2, description="number of stacked layers")
     direction: Literal["both", "forward", "backward", "around"] = Field(
         "both",
-        description="which way a recurrent encoder reads; around, each position is shown what is "
-        "before it and what is after it, without itself (blanks)",
+        description="direction of a recurrent encoder; around: states before and after each "
+        "position, without the position itself (blanks)",
     )
     first_state: Literal["zero", "learnt"] = Field(
-        "zero", description="the state a recurrent encoder starts from"
+        "zero", description="initial state of a recurrent encoder"
     )
 
     @property
@@ -71,7 +73,7 @@ class RecurrentEncoderConfig(EncoderOptions, RecurrentOptions):
 
 @ENCODERS.options("vectors")
 class VectorsEncoderConfig(EncoderOptions):
-    """No layers: the source's token vectors as they are."""
+    """No layers: the source's embeddings."""
 
     follows_columns: ClassVar[bool] = True
     kind: Literal["vectors"] = "vectors"
@@ -79,14 +81,14 @@ class VectorsEncoderConfig(EncoderOptions):
 
 @ENCODERS.options("values")
 class ValuesEncoderConfig(EncoderOptions):
-    """No layers and no map: the numbers of a series as they are."""
+    """No layers and no projection: the raw numbers of a series."""
 
     kind: Literal["values"] = "values"
 
 
 @ENCODERS.options("none")
 class NoEncoderConfig(EncoderOptions):
-    """No source at all: a language model."""
+    """No source: a language model."""
 
     follows_columns: ClassVar[bool] = True
     kind: Literal["none"] = "none"

@@ -1,4 +1,4 @@
-"""What may stand before an encoder: convolutions over pixels or frames (S3.4, S3.5)."""
+"""Options of front ends: convolutions over pixels or frames before the encoder (S3.4, S3.5)."""
 
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class FrontEndOptions(PartOptions):
-    """What makes vectors of the source before an encoder reads them."""
+    """Options of every front end."""
 
     hears: ClassVar[bool] = False  # whether it reads frames of sound
 
@@ -31,36 +31,36 @@ class FrontEndOptions(PartOptions):
         return ""
 
     def count_steps(self, lengths: Any) -> Any:
-        """How many steps are left for the encoder of sources of these lengths."""
+        """The numbers of steps that the encoder gets for sources of these lengths."""
         return lengths
 
 
 FRONT_ENDS: Family[FrontEndOptions, Any] = Family(
     "front end",
     home="seqloom.model",
-    meaning="what makes vectors of the source first",
+    meaning="the front end: layers before the encoder",
 )
 
 
 @FRONT_ENDS.options("none")
 class NoFrontEndConfig(FrontEndOptions):
-    """The encoder reads the source itself."""
+    """No front end: the encoder reads the source directly."""
 
     kind: Literal["none"] = "none"
 
 
 class ConvolutionOptions(FrontEndOptions):
-    """What every front end of convolutions can be asked."""
+    """Options of every convolutional front end."""
 
     weights: str = Field(
         "",
-        description="begin with the convolutions of this run directory or safetensors file; with "
-        "new ones if empty",
+        description="initialize the convolutions from this run directory or safetensors file; "
+        "randomly if empty",
     )
     warp: Annotated[float, Field(ge=0, le=0.5)] = Field(
         0.0,
-        description="how far parts of a picture or of a spectrum are pulled about at random in "
-        "training, as a share of its shorter side, which is that of the bands",
+        description="elastic distortion in training: largest displacement as a share of the "
+        "shorter side (for sound, the bands)",
     )
 
     @property
@@ -70,15 +70,15 @@ class ConvolutionOptions(FrontEndOptions):
 
 
 class GridOptions(ConvolutionOptions):
-    """What every front end for pictures and videos can be asked."""
+    """Options of every front end for pictures and videos."""
 
     grid: Literal["cells", "columns", "one", "whole"] = Field(
         "cells",
-        description="vectors of a picture, one for each cell, one a column, one "
-        "that is the mean of all cells, or one that is a map of all and so knows where each is",
+        description="vectors of a picture: one per cell, one per column, the mean of all cells, "
+        "or a learned map of all cells that keeps positions",
     )
     frames: Literal["each", "mean"] = Field(
-        "each", description="vectors of each frame of a video, or their mean"
+        "each", description="vectors of each frame of a video, or their mean over frames"
     )
 
 
@@ -97,7 +97,7 @@ class ResNetFrontEndConfig(GridOptions):
     """A residual network under the names that its published weights have (S3.4)."""
 
     kind: Literal["resnet"] = "resnet"
-    depth: Literal[18, 34] = Field(18, description="layers that have weights")
+    depth: Literal[18, 34] = Field(18, description="layers with weights")
 
 
 @FRONT_ENDS.options("sound")
@@ -108,17 +108,17 @@ class SoundFrontEndConfig(ConvolutionOptions):
     kind: Literal["sound"] = "sound"
     width: Width = Field(128, description="size of a vector of sound")
     halvings: Annotated[int, Field(ge=1, le=8)] = Field(
-        2, description="how often the number of frames is halved"
+        2, description="number of layers that halve the frames"
     )
     mask_bands: Count = Field(
-        8, description="most bands in a stripe that is silenced in training, up to a fifth of all"
+        8, description="SpecAugment: most bands in a mask, up to a fifth of all"
     )
     mask_frames: Count = Field(
-        20, description="most frames in such a stripe; two stripes of each are drawn"
+        20, description="SpecAugment: most frames in a mask; two masks of each are drawn"
     )
 
     def count_steps(self, lengths: Any) -> Any:
-        """How many steps are left when the frames are halved so often."""
+        """The number of steps after halving the frames this often."""
         for _ in range(self.halvings):
             lengths = (lengths + 1) // 2
         return lengths

@@ -1,4 +1,4 @@
-"""The options of what tells a Transformer where a token stands (S5.3)."""
+"""Options of positional encodings (S5.3)."""
 
 from typing import Annotated, Any, Literal
 
@@ -23,49 +23,49 @@ __all__ = [
 
 
 class PositionsOptions(PartOptions):
-    """What every kind of positions can be asked."""
+    """Options of every positional encoding."""
 
 
 POSITIONS: Family[PositionsOptions, Any] = Family(
     "kind of positions",
     home="seqloom.nn.positions",
-    meaning="what tells a Transformer where a token stands",
+    meaning="the positional encoding",
 )
 
 
 @POSITIONS.options("sinusoids")
 class SinusoidsConfig(PositionsOptions):
-    """Sines and cosines added to token vectors."""
+    """Sinusoids added to the embeddings."""
 
     kind: Literal["sinusoids"] = "sinusoids"
 
 
 @POSITIONS.options("sinusoids-appended")
 class AppendedSinusoidsConfig(PositionsOptions):
-    """Sines and cosines appended to token vectors."""
+    """Sinusoids appended to the embeddings."""
 
     kind: Literal["sinusoids-appended"] = "sinusoids-appended"
-    size: Width = Field(32, description="an even number of values appended")
+    size: Width = Field(32, description="even number of values to append")
 
 
 @POSITIONS.options("sinusoids-halved")
 class HalvedSinusoidsConfig(PositionsOptions):
-    """Sines added to the first half of token vectors and cosines to the second, counted from 0."""
+    """Sines added to the first half of the embeddings and cosines to the second, counted from 0."""
 
     kind: Literal["sinusoids-halved"] = "sinusoids-halved"
 
 
 class LimitedPositionsOptions(PositionsOptions):
-    """Positions that are told apart up to a limit."""
+    """Options of encodings with a limited number of positions."""
 
     most: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        512, description="positions told apart; later ones share the last"
+        512, description="number of distinct positions; later ones share the last"
     )
 
 
 @POSITIONS.options("one-hot")
 class OneHotPositionsConfig(LimitedPositionsOptions):
-    """One-hot positions appended to token vectors."""
+    """One-hot positions appended to the embeddings."""
 
     kind: Literal["one-hot"] = "one-hot"
 
@@ -79,21 +79,21 @@ class LearnedPositionsConfig(LimitedPositionsOptions):
 
 @POSITIONS.options("joint")
 class JointPositionsConfig(LimitedPositionsOptions):
-    """A learned map of token vector and position together."""
+    """A learned map of embedding and position together."""
 
     kind: Literal["joint"] = "joint"
 
 
 @POSITIONS.options("rotary")
 class RotaryPositionsConfig(PositionsOptions):
-    """Queries and keys turned by an angle that grows with the position."""
+    """Rotary position embedding of queries and keys."""
 
     kind: Literal["rotary"] = "rotary"
 
 
 @POSITIONS.options("none")
 class NoPositionsConfig(PositionsOptions):
-    """Nothing says where a token stands."""
+    """No positional encoding."""
 
     kind: Literal["none"] = "none"
 

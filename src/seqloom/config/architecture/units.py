@@ -1,4 +1,4 @@
-"""The options of recurrent units, and of stacks of layers."""
+"""Options of recurrent units, and of stacks of layers."""
 
 from typing import Annotated, Any, Literal
 
@@ -31,11 +31,11 @@ __all__ = [
 
 
 class UnitOptions(PartOptions):
-    """What every recurrent unit can be asked."""
+    """Options of every recurrent unit."""
 
     bias: bool = Field(True, description="whether the unit's affine maps have a bias")
     weights: Literal["orthogonal", "glorot", "uniform", "normal"] = Field(
-        "orthogonal", description="how the recurrent matrices are drawn at first"
+        "orthogonal", description="initialization of the recurrent matrices"
     )
 
 
@@ -45,12 +45,11 @@ UNITS: Family[UnitOptions, Any] = Family(
 
 
 class MatrixUnitOptions(UnitOptions):
-    """And those whose state goes through a matrix at every step."""
+    """Options of units with a recurrent matrix."""
 
     dropout: Share = Field(
         0.0,
-        description="share of the weights from state to state that are left out, "
-        "others in every batch",
+        description="DropConnect: share of recurrent weights dropped, drawn anew for each batch",
     )
 
 
@@ -67,10 +66,10 @@ class GruConfig(MatrixUnitOptions):
 
     kind: Literal["gru"] = "gru"
     reset: Literal["before", "after"] = Field(
-        "before", description="the reset gate acts before or after the matrix product"
+        "before", description="apply the reset gate before or after the matrix product"
     )
     update: Literal["keep", "take"] = Field(
-        "keep", description="what an open update gate does, keep the state or take the new one"
+        "keep", description="meaning of an open update gate: keep the old state or take the new one"
     )
 
 
@@ -80,7 +79,7 @@ class ElmanConfig(MatrixUnitOptions):
 
     kind: Literal["elman"] = "elman"
     activation: Literal["tanh", "relu", "sigmoid", "identity"] = Field(
-        "tanh", description="the function the sum goes through"
+        "tanh", description="activation function"
     )
 
 
@@ -102,30 +101,35 @@ class RecurrentOptions(Section):
     layers: Layers = Field(1, description="number of stacked layers")
     dropout: DropoutRate = Field(0.2, description="share of values dropped in training")
     residual: bool = Field(
-        False, description="add a recurrent layer's input to its output where their sizes agree"
+        False,
+        description="residual connections around recurrent layers of equal input and output size",
     )
-    layer_norm: bool = Field(False, description="layer norm on each recurrent layer's output")
+    layer_norm: bool = Field(
+        False, description="layer normalization of each recurrent layer's output"
+    )
 
 
 class TransformerOptions(Section):
     """Transformer blocks (S5)."""
 
-    width: Width = Field(256, description="size of a position's vector")
+    width: Width = Field(256, description="model width")
     inner: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        1024, description="size of the network inside a block"
+        1024, description="size of the feed-forward layer"
     )
     heads: Layers = Field(4, description="attention heads")
     head_size: Count = Field(
         0, description="size of a head's queries and keys; 0 divides the width by the heads"
     )
     value_size: Count = Field(0, description="size of a head's values; 0 takes the head's size")
-    attention_bias: bool = Field(False, description="whether attention's maps have a bias")
+    attention_bias: bool = Field(False, description="whether attention projections have a bias")
     layers: Layers = Field(3, description="number of blocks")
     norm: Literal["first", "after"] = Field(
-        "first", description="layer norm before or after the sum"
+        "first", description="layer normalization before the sublayer or after the residual sum"
     )
     activation: Literal["relu", "gelu", "swish", "gated"] = Field(
-        "relu", description="the network inside a block: relu, gelu, swish, or gated by gelu"
+        "relu",
+        description="activation of the feed-forward layer: relu, gelu, swish, or gated "
+        "gelu (geglu)",
     )
     dropout: DropoutRate = Field(0.1, description="share of values dropped in training")
     positions: PositionsConfig = SinusoidsConfig()

@@ -1,4 +1,4 @@
-"""Blanks of a text: one column, of which some tokens are to be told from those around them."""
+"""Blanks: masked tokens of a text, predicted from their context."""
 
 import reprlib
 from collections.abc import Mapping
@@ -25,48 +25,53 @@ if TYPE_CHECKING:
 __all__ = ["BlanksConfig", "one_column"]
 
 LONGEST_MARKER = 32
-UNITS = ("character", "word", "symbol")  # what a blank may stand for
-SIZES = ((100_000, 128), (2_000_000, 320), (20_000_000, 512))  # words, and a width they repay
-TOKEN_BUDGET = 7_500_000  # tokens in all passes, as far as there are not more in two
-UNMASKED_SHARE = 0.95  # of the tokens around, where an encoder never shows a position itself
+UNITS = ("character", "word", "symbol")  # units that a blank may stand for
+SIZES = (
+    (100_000, 128),
+    (2_000_000, 320),
+    (20_000_000, 512),
+)  # (number of words, width worth using from there on)
+TOKEN_BUDGET = 7_500_000  # tokens in all epochs, unless two epochs have more
+UNMASKED_SHARE = 0.95  # of tokens, for encoders that hide each position from itself
 
 
 @TARGETS.options("blanks")
 class BlanksConfig(TargetOptions):
-    """Tokens of the source that are to be told from those around them (S8, fill-in)."""
+    """Masked tokens of the source, predicted from their context (S8, fill-in)."""
 
     reads_any_case: ClassVar[bool] = False
 
     kind: Literal["blanks"] = "blanks"
     marker: str = Field(
         "___",
-        description="what marks one in an input; one of equal characters may be drawn with "
-        "any two or more of them; plain text after a backslash",
+        description="marker of a blank in inputs; if it repeats one character, any two or more "
+        "of it; literal after a backslash",
     )
     share: Annotated[float, Field(gt=0, le=1)] = Field(
-        0.15, description="share of the tokens that are asked for in an update"
+        0.15, description="share of tokens predicted in an update"
     )
     kept: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="share of those that are read as they are, ..."
+        0.0, description="of these, the share left unchanged, ..."
     )
     replaced: Annotated[float, Field(ge=0, le=1)] = Field(
-        0.0, description="... and as another token; the rest is read as a blank"
+        0.0, description="... and the share replaced by a random token; the rest are masked"
     )
 
     @classmethod
     def complete(cls, overrides: Mapping[str, Any]) -> Overrides:
-        """One column for both sides."""
+        """Use one column as source and target."""
         chosen = super().complete(overrides)
         data = chosen.get("data", {})
         return merge(chosen, {"data": one_column(data)}) if isinstance(data, Mapping) else chosen
 
     def source_vocabulary(self, unit: str, *, kept: bool) -> Overrides:
-        """A large one: an unknown word cannot be told."""
+        """A large vocabulary: unknown words cannot be predicted."""
         return {"size": 50_000}
 
     def head_defaults(self, situation: Situation) -> Overrides:
-        """A model of so many words whose output layer is the table of token vectors: presets of
-        Transformers as they are, and else layers that look around each position."""
+        """A model for so many words with tied embeddings: Transformer presets unchanged, otherwise
+        recurrent layers on both sides of each position.
+        """
         preset, words = situation.preset, situation.words
         width = next((width for limit, width in SIZES if words < limit), 768)
         dropout = 0.3 if words < 200_000 else 0.2
@@ -81,18 +86,19 @@ class BlanksConfig(TargetOptions):
         return {"model": model, "training": training}
 
     def masking_defaults(self, encoder: "EncoderOptions") -> Overrides:
-        """All tokens are asked for at once, and most are read, where no position is shown itself;
-        elsewhere a few, none of which is read."""
+        """Predict all tokens at once if the encoder hides each position from itself; otherwise mask
+        and predict a few.
+        """
         if not encoder.hides_each_position:
             return {}
         return {"target": {"kind": self.kind, "share": 1.0, "kept": UNMASKED_SHARE}}
 
     def passes(self, situation: Situation) -> float:
-        """How many passes so many tokens repay."""
+        """The number of epochs for so many tokens."""
         return min(GENERATION_PASSES, max(2.0, TOKEN_BUDGET / situation.tokens))
 
     def check_config(self, config: "Config") -> None:
-        """ConfigError where blanks cannot be had of such a source, or options contradict."""
+        """ConfigError if the source has no blanks, or options contradict."""
         source = config.source
         if not isinstance(source, TextConfig) or source.has_several_texts:
             raise ConfigError(
@@ -137,7 +143,7 @@ class BlanksConfig(TargetOptions):
 
 
 def one_column(data: Mapping[str, Any]) -> Overrides:
-    """The column that is named on one side, on both; the first where none is."""
+    """Use the column named on one side for both; the first one if none is named."""
     named = {side: data[side] for side in ("source", "target") if side in data}
     column = next(iter(named.values()), "1")
     return {"source": column, "target": column, **named}

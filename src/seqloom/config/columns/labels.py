@@ -13,7 +13,7 @@ __all__ = ["LabelConfig", "TagsConfig"]
 
 @TARGETS.options("tags")
 class TagsConfig(TargetOptions):
-    """A column of tags set apart by spaces: one for each token or step of the source (S1.1)."""
+    """A column of space-separated tags, one for each token or step of the source (S1.1)."""
 
     source_unit: ClassVar[str] = "symbol"
     is_aligned: ClassVar[bool] = True
@@ -21,7 +21,7 @@ class TagsConfig(TargetOptions):
     kind: Literal["tags"] = "tags"
 
     def check_source(self, source: SourceOptions) -> None:
-        """ConfigError where the source has nothing that a tag could belong to."""
+        """ConfigError if the source has no tokens or steps to tag."""
         if not source.has_positions:
             raise ConfigError(
                 f"a source of kind {source.kind} and tags do not go together: a tag belongs to a "
@@ -29,32 +29,36 @@ class TagsConfig(TargetOptions):
             )
 
     def head_defaults(self, situation: Situation) -> Overrides:
-        """Two layers that read from both ends, without a pool."""
+        """Two bidirectional layers, without pooling."""
         return self._reader(situation, {"kind": self.kind}, dropout=0.4, forget=0.1, layers=2)
 
 
 @SOURCES.options("label")
 @TARGETS.options("label")
 class LabelConfig(SourceOptions, TargetOptions):
-    """A column of labels: each cell is one of a few."""
+    """A column of class labels."""
 
     kind: Literal["label"] = "label"
     vocabulary: str = Field(
-        "", description="file with a label a line, in that order; a source has no other rows"
+        "",
+        description="file with one label per line, in the order of their ids; as a source, "
+        "these are all its rows",
     )
 
     def data_defaults(self, situation: Situation) -> Overrides:
-        """Many rows share a label, so each row falls to a side by itself."""
+        """Many rows share a label, so rows are split individually."""
         return {"split": "row"}
 
     def text_data_defaults(self) -> Overrides:
-        """A long text is cut in training as it is in use."""
+        """Long texts are truncated in training as in use."""
         return {"overlong": "truncate"}
 
     def encoder_defaults(self, situation: Situation) -> Overrides:
-        """The vector of the label itself."""
+        """The label's embedding."""
         return {"encoder": {"kind": "vectors"}}
 
     def training_defaults(self, situation: Situation, usual: Overrides) -> Overrides:
-        """There are many texts for a label, and none is the answer: the loss decides."""
+        """Monitor the loss: a label has many correct outputs, so a metric of matches
+        means little.
+        """
         return {**usual, "monitor": "loss", "label_smoothing": 0.0}

@@ -1,4 +1,4 @@
-"""What every kind of column answers when a run is planned: rules, with the usual answer for each.
+"""Base classes of column options: the rules by which a run is planned, with their defaults.
 
 A kind of source derives its options from `SourceOptions`, a kind of target from `TargetOptions`,
 and registers them; a kind that can be either does both. The rules depend on `Facts`, a few
@@ -41,33 +41,35 @@ __all__ = [
     "recurrent_model",
 ]
 
-SPELT = 0.2  # share of a source's character pairs from which on a target is made of its letters
+LETTERS_OF_WORDS = 3.5  # fewest mean characters of words, spaces included; phones have fewer
+SPELT = 0.2  # share of source bigrams above which a target is made of the source's letters
 
 
 @dataclass(frozen=True)
 class ColumnStatistics:
-    """What one column looks like."""
+    """Statistics of one column."""
 
     characters: float  # mean length of a row
     words: float  # mean number of words and marks in a row
     spaces: float  # mean number of white space characters in a row
     distinct_characters: int
     distinct_words: int
-    sample_rows: int  # rows the distinct counts were made from
+    sample_rows: int  # rows in which distinct items were counted
     has_capitals: bool = False
-    target_overlap: float = 0.0  # mean share of a row's character pairs that its target has too
-    source_overlap: float = 0.0  # of a target: the same share of the spelt source it is made of
+    target_overlap: float = 0.0  # mean share of a row's character bigrams that its target has too
+    source_overlap: float = 0.0  # of a target: its share of bigrams taken from a spelt source
 
     @property
     def has_closed_vocabulary(self) -> bool:
-        """Whether the words are few and come back often, so that whole words can be learnt."""
+        """Whether the words are few and frequent enough to learn whole words."""
         seen = self.words * self.sample_rows
         return self.distinct_words <= 2_000 and seen >= 20 * self.distinct_words
 
     @property
     def is_feature_list(self) -> bool:
-        """Whether a row lists a few features that come back often (`V;PST;3SG`), rather than being
-        a text that its target is made of."""
+        """Whether a row lists a few recurring features (`V;PST;3SG`) rather than a text from which
+        the target is made.
+        """
         few = self.distinct_words <= 4 * self.distinct_characters
         often = self.words * self.sample_rows >= 10 * self.distinct_words
         return few and often and self.target_overlap < SPELT and self.words <= 40
@@ -79,13 +81,14 @@ class ColumnStatistics:
 
     @property
     def is_sentence(self) -> bool:
-        """Whether a row is made of words that are longer than phones or codes."""
-        return not self.is_short and self.characters >= 3.5 * self.words
+        """Whether a row is made of words longer than phones or codes."""
+        return not self.is_short and self.characters >= LETTERS_OF_WORDS * self.words
 
     @property
     def is_symbol_sequence(self) -> bool:
-        """Whether a row is already a list of symbols set apart by spaces (phones, say), rather
-        than a few words that are spelt like those of the source (`had walked`)."""
+        """Whether a row is a list of space-separated symbols (phones, say), rather than a few words
+        spelt like the source's (`had walked`).
+        """
         spelt = self.is_short and self.source_overlap >= SPELT
         return (
             self.has_closed_vocabulary
@@ -94,23 +97,28 @@ class ColumnStatistics:
             and self.spaces >= 0.95 * (self.words - 1)
         )
 
+    @property
+    def is_sound_sequence(self) -> bool:
+        """Whether a row is a list of symbols as short as those of sounds, rather than of words."""
+        return self.is_symbol_sequence and self.characters < LETTERS_OF_WORDS * self.words
+
 
 @dataclass(frozen=True)
 class Facts:
-    """What the automatic choices depend on."""
+    """Constants of the automatic choices."""
 
     rows: int
     source: ColumnStatistics
     target: ColumnStatistics
     stream: bool = False  # a plain text file
-    columns: tuple[ColumnStatistics, ...] = ()  # of each source column, where there are several
-    copied_below: int = 0  # target words that are rarer than this are copied from the source
+    columns: tuple[ColumnStatistics, ...] = ()  # of each source column, if there are several
+    copied_below: int = 0  # rarer target words are copied from the source
 
 
-GENERATION_PASSES, HEAD_PASSES = 40.0, 12.0  # at most; what is judged is learnt sooner
+GENERATION_PASSES, HEAD_PASSES = 40.0, 12.0  # upper bound; heads learn sooner
 
-TOKEN_BUDGET = 9_000_000  # tokens in all passes, as far as there are not more in two
-SMALL_DATA = 2_000_000  # words, below which much is left out at random
+TOKEN_BUDGET = 9_000_000  # tokens in all epochs, unless two epochs have more
+SMALL_DATA = 2_000_000  # words, below which dropout is high
 
 # A spelt word that occurs once is read as unknown words will be.
 HEAD_VOCABULARIES: Overrides = {
@@ -121,81 +129,82 @@ HEAD_VOCABULARIES: Overrides = {
 
 @dataclass(frozen=True)
 class Situation:
-    """What a rule may look at: the data, both columns, the preset, and what is known so far."""
+    """The input of a rule: the data, both columns, the preset, and the options decided so far."""
 
     facts: Facts
     source: "SourceOptions"
     target: "TargetOptions"
     preset: str
-    stream: bool  # whether the target is one text from its first row to its last
-    words: float = 1.0  # how much there is to learn from
+    stream: bool  # whether the target is one stream of text
+    words: float = 1.0  # size of the training data
     tokens: float = 1.0
-    training: Mapping[str, Any] = field(default_factory=dict)  # options that are settled
+    training: Mapping[str, Any] = field(default_factory=dict)  # options decided so far
     decoder: str = ""  # its kind
 
 
 class ColumnOptions(PartOptions):
-    """What a column of data holds, and how it is read."""
+    """Options of a column: what it holds and how it is read."""
 
-    is_text: ClassVar[bool] = False  # whether a cell is cut into tokens of a vocabulary
+    is_text: ClassVar[bool] = False  # whether a cell is tokenized with a vocabulary
     has_several_texts: ClassVar[bool] = False  # whether a cell holds several
 
     @property
     def keeps_own_field(self) -> bool:
-        """Whether the column stays a field of its own where both sides share a vocabulary."""
+        """Whether the column keeps a field of its own if both sides share a vocabulary."""
         return False
 
     def is_cut_like(self, other: "ColumnOptions") -> bool:
-        """Whether both columns are read alike, and so can share a vocabulary."""
+        """Whether both columns are tokenized alike, and so can share a vocabulary."""
         return self == other
 
     def reading_defaults(
         self, statistics: ColumnStatistics, situation: Situation, own: Any
     ) -> Overrides:
-        """How cells are read, given the options that the user sets for the column."""
+        """Defaults for reading cells, given the user's options of the column."""
         return {}
 
     @property
     def is_cut_by_case(self) -> bool:
-        """Whether the same text in capitals is cut otherwise, so that its parts are to be learnt
-        too."""
+        """Whether a text in capitals is tokenized differently, so that recased copies are needed in
+        training.
+        """
         return False
 
     def recase(self, cell: str, change: Callable[[str], str]) -> str:
-        """A cell of a source in another case, where it is a text."""
+        """Recase a source cell, if it is text."""
         return cell
 
     def recase_target(self, cell: str, change: Callable[[str], str]) -> str:
-        """A cell of a target in another case, where it can be written so."""
+        """Recase a target cell, if the model can write it."""
         return cell
 
     def words_per_row(self, statistics: ColumnStatistics) -> float | None:
-        """The mean number of words of a cell; None where it has none."""
+        """The mean number of words of a cell; None if it has no words."""
         return None
 
     def items_per_row(self, statistics: ColumnStatistics) -> float:
-        """Roughly how many items a cell becomes."""
+        """The approximate number of items of a cell."""
         return 1.0
 
 
 class SourceOptions(ColumnOptions):
-    """What a kind of source chooses where nothing is said."""
+    """Defaults that a kind of source determines."""
 
-    is_absent: ClassVar[bool] = False  # whether there is no such column
+    is_absent: ClassVar[bool] = False  # whether there is no source column
     has_positions: ClassVar[bool] = False  # whether each item of a cell can have a tag
-    can_split: ClassVar[bool] = False  # whether a cell that is too long can be read in pieces
+    can_split: ClassVar[bool] = False  # whether long cells can be read in pieces
 
     @property
     def reads_letters(self) -> bool:
-        """Whether the letters of each token are read beside it."""
+        """Whether the characters of each token are read beside it."""
         return False
 
     def check_reading(self, data: "DataConfig") -> None:
-        """ConfigError where rows are read in a way that contradicts such a source."""
+        """ConfigError if options of reading contradict such a source."""
         return
 
     def check_overlong(self, overlong: str) -> None:
-        """ConfigError where long cells are to be split and have no sentences."""
+        """ConfigError if long cells are to be split and have no sentences."""
         if overlong == "split" and not self.can_split:
             raise ConfigError(
                 f"a source of kind {self.kind} has no sentences to be split at",
@@ -204,46 +213,47 @@ class SourceOptions(ColumnOptions):
             )
 
     def check_target(self, target: "TargetOptions") -> None:
-        """ConfigError where nothing can be learnt of such a target from such a source."""
+        """ConfigError if such a target cannot be learnt from such a source."""
         return
 
-    def usual_preset(self, *, stream: bool) -> str:
+    def usual_preset(self, situation: Situation) -> str:
         """The preset that `auto` stands for."""
-        return "lstm" if stream else "auto"
+        return "lstm" if situation.stream else "auto"
 
     def data_defaults(self, situation: Situation) -> Overrides:
         """How rows are read, in the section `data`."""
         return {}
 
     def encoder_defaults(self, situation: Situation) -> Overrides:
-        """What reads such a source, in the section `model`."""
+        """The encoder, in the section `model`."""
         return {}
 
     def output_limits(self, room: int) -> Overrides:
-        """How long an output may be that has `room` tokens at most in the data."""
+        """Limits of output length, given the longest target `room` in the data."""
         return {"max_extra": room, "length": room}
 
     def reader_defaults(self, situation: Situation) -> Overrides:
-        """How a source is read of which something is said: what suits the target, if it is text."""
+        """The target's defaults for reading the source, if that is text."""
         return {}
 
     def training_defaults(self, situation: Situation, usual: Overrides) -> Overrides:
-        """The section `training`, from what is usual for so many tokens."""
+        """The section `training`, from the usual values for so many tokens."""
         return usual
 
 
 class TargetOptions(ColumnOptions):
-    """What a kind of target chooses where nothing is said."""
+    """Defaults that a kind of target determines."""
 
-    source_unit: ClassVar[str] = ""  # the unit that its source must be cut into
-    reads_any_case: ClassVar[bool] = True  # whether a source may be learnt in another case too
-    is_aligned: ClassVar[bool] = False  # whether each item of the source has one of it
-    head: ClassVar[str] = ""  # the kind of head that gives it; empty for that of its own name
+    source_unit: ClassVar[str] = ""  # the unit that its source must have
+    reads_any_case: ClassVar[bool] = True  # whether recased copies of a source may be trained on
+    is_aligned: ClassVar[bool] = False  # whether each source item has a target
+    head: ClassVar[str] = ""  # the kind of head; empty if it has the name of the target's kind
 
     @classmethod
     def complete(cls, overrides: Mapping[str, Any]) -> Overrides:
-        """The user's options with what follows from them for the columns: several columns as
-        source are a kind of their own."""
+        """The user's options completed with what they imply for the columns; several source columns
+        are a kind of their own.
+        """
         chosen = dict(overrides)
         data, source = chosen.get("data", {}), chosen.get("source", {})
         several = isinstance(data, Mapping) and "," in str(data.get("source", ""))
@@ -256,48 +266,47 @@ class TargetOptions(ColumnOptions):
         return
 
     def check_config(self, config: "Config") -> None:
-        """ConfigError where other options contradict such a target."""
+        """ConfigError if other options contradict such a target."""
         return
 
     def source_vocabulary(self, unit: str, *, kept: bool) -> Overrides:
-        """The vocabulary of a text of which this is said; `kept` is whether it has this unit."""
+        """The vocabulary of a text source for this target; `kept` is whether it keeps its unit."""
         return dict(HEAD_VOCABULARIES.get(unit, {})) if kept else {}
 
     def text_data_defaults(self) -> Overrides:
-        """How rows are read whose source is one text, in the section `data`."""
+        """The section `data` for sources of one text."""
         return {}
 
     def decoder_defaults(self, situation: Situation) -> Overrides:
-        """What gives such a target, in the section `model`: its head."""
+        """The head or decoder, in the section `model`."""
         return {"decoder": {"kind": self.head or self.kind}, "tie_output": False}
 
     def search_defaults(self, situation: Situation) -> Overrides:
-        """How outputs are searched for, where they are."""
+        """The section `search`, if outputs are searched for."""
         return {}
 
     def head_defaults(self, situation: Situation) -> Overrides:
-        """How a text is read of which this is said: from both ends, and where there is little to
-        learn from, with much of it left out at random."""
+        """The encoder of a text for a head: bidirectional, with high dropout for small data."""
         small = situation.words < SMALL_DATA
         head = {"kind": self.head or self.kind, "pool": "max", "dropout": 0.5 if small else 0.3}
         dropout, forget = (0.3, 0.2) if small else (0.2, 0.1)
         return self._reader(situation, head, dropout=dropout, forget=forget)
 
     def masking_defaults(self, encoder: "EncoderOptions") -> Overrides:
-        """Which tokens are left out for such an encoder, where some are."""
+        """Masking options for such an encoder, if tokens are masked."""
         return {}
 
     def stream_defaults(self, situation: Situation) -> Overrides:
-        """What suits a stream of text."""
+        """Defaults for a stream of text."""
         return {}
 
     def passes(self, situation: Situation) -> float:
-        """How many passes so many tokens repay."""
+        """The number of epochs for so many tokens."""
         most = HEAD_PASSES if situation.source.is_text else GENERATION_PASSES
         return min(most, max(2.0, TOKEN_BUDGET / situation.tokens))
 
     def usual_rate(self, preset: str, *, stream: bool) -> float:
-        """AdamW's highest learning rate: recurrent layers take larger steps."""
+        """AdamW's peak learning rate, higher for recurrent layers."""
         return 4e-3 if preset in RECURRENT and not stream else 2e-3
 
     def _reader(
@@ -309,7 +318,7 @@ class TargetOptions(ColumnOptions):
         forget: float,
         layers: int = 1,
     ) -> Overrides:
-        """The model that reads a text for a head."""
+        """The encoder of a text for a head."""
         model: Overrides = {"decoder": head, "forget": forget}
         preset, words = situation.preset, situation.words
         if preset == "auto":
@@ -323,7 +332,7 @@ class TargetOptions(ColumnOptions):
 
 
 def longest(items: int, situation: Situation) -> Overrides:
-    """The section `data` for sources of so many items at most, and as many tags."""
+    """The section `data` for sources and tags of at most so many items."""
     aligned = {"max_target": items} if situation.target.is_aligned else {}
     return {"max_source": items, **aligned}
 
@@ -355,13 +364,13 @@ TRANSFORMERS = ("transformer", "fast", "tiny")
 RECURRENT = ("lstm", "gru", "elman")
 PRESETS = ("auto", *TRANSFORMERS, *RECURRENT)
 
-# Up to how many target words which width learns most in the same time, and with which dropout.
+# (target words, width, dropout): the best width for the time, up to so many words.
 TRANSFORMER_SIZES = ((200_000, 128, 0.1), (1_000_000, 128, 0.2), (20_000_000, 256, 0.2))
 RECURRENT_SIZES = ((200_000, 128, 0.1), (2_000_000, 192, 0.3), (20_000_000, 256, 0.2))
 
 
 def preset_model(preset: str, words: float) -> Overrides:
-    """Sizes that grow with the number of target words, and dropout to suit."""
+    """Sizes that grow with the number of target words, with matching dropout."""
     sizes = RECURRENT_SIZES if preset in RECURRENT else TRANSFORMER_SIZES
     width, dropout = next(((w, d) for limit, w, d in sizes if words < limit), (512, 0.1))
     if preset in RECURRENT:
@@ -386,7 +395,7 @@ def preset_model(preset: str, words: float) -> Overrides:
 
 
 def recurrent_model(unit: str, width: int, dropout: float) -> Overrides:
-    """Two layers that read from both ends, and one wide layer that writes, with attention."""
+    """A two-layer bidirectional encoder, and a wide one-layer decoder with attention."""
     stack = {"kind": "recurrent", "unit": {"kind": unit}, "dropout": dropout}
     return {
         "embedding": width,

@@ -1,4 +1,4 @@
-"""Columns of numbers over time: the window that is read, and the horizon that is forecast."""
+"""Time series: the input window and the forecast horizon."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,16 +22,16 @@ from seqloom.remedies import Remedy, Setting
 __all__ = ["HorizonConfig", "SeriesConfig", "WindowConfig", "column_names"]
 
 WINDOW = 504  # three weeks of hours
-AUTOREGRESSIVE_WINDOW = 96  # where every step costs as much as the last
+AUTOREGRESSIVE_WINDOW = 96  # for models that read step by step
 LAGS = 48  # two days of hours
-SMALL: Overrides = {  # a recurrent model to which two days, which each step reads, tell most
+SMALL: Overrides = {  # a recurrent model whose steps read two days of hours
     "embedding": 64,
     "encoder": {"width": 64, "layers": 1, "direction": "forward"},
     "decoder": {"width": 64, "attention": {"kind": "none"}},
 }
-WIDTH = 256  # of what an encoder reads, where one is chosen
+WIDTH = 256  # of the encoder's input, with a preset that has one
 PERCEPTRON: Overrides = {"inner": 256, "dropout": 0.3}
-WINDOW_BUDGET = 150_000  # windows in all passes, as far as there are not more in 3
+WINDOW_BUDGET = 150_000  # windows in all epochs, unless three epochs have more
 RECURRENT_WINDOW_BUDGET = 60_000
 ROWS = 64  # windows in a batch
 VALID_SHARE = 0.2
@@ -39,25 +39,22 @@ VALID_SHARE = 0.2
 
 @TARGETS.options("series")
 class HorizonConfig(TargetOptions):
-    """Columns of numbers over time, which are forecast (S1.2)."""
+    """The target of a forecast: columns of numbers over time (S1.2)."""
 
     kind: Literal["series"] = "series"
     horizon: Annotated[int, Field(ge=1, le=65_536)] = Field(
-        24, description="steps that are forecast"
+        24, description="forecast horizon in steps"
     )
     quantiles: tuple[Annotated[float, Field(gt=0, lt=1)], ...] = Field(
-        (0.1, 0.9), description="shares of the outcomes below each edge of the bands"
+        (0.1, 0.9), description="quantiles to predict"
     )
-    season: Count = Field(
-        0, description="steps after which it repeats, for the naive forecast; 0 finds them"
-    )
+    season: Count = Field(0, description="season in steps for the naive forecast; 0: detected")
     forced: Annotated[float, Field(ge=0, le=1)] = Field(
         0.0,
-        description="series fed back: share of the batches in which each step reads the true value "
-        "before it, and not the model's own (S6.3)",
+        description="autoregressive series: share of batches with teacher forcing (S6.3)",
     )
 
-    known_columns: ClassVar[tuple[str, ...]] = ()  # what is forecast is not known ahead
+    known_columns: ClassVar[tuple[str, ...]] = ()  # forecast columns are not known ahead
 
     @property
     def steps(self) -> int:
@@ -66,7 +63,7 @@ class HorizonConfig(TargetOptions):
 
     @classmethod
     def complete(cls, overrides: Mapping[str, Any]) -> Overrides:
-        """A series is forecast from series, where no other source is named."""
+        """The source is a series unless another is named."""
         chosen = dict(overrides)
         source = chosen.get("source", {})
         if isinstance(source, Mapping):
@@ -74,7 +71,7 @@ class HorizonConfig(TargetOptions):
         return chosen
 
     def check_source(self, source: SourceOptions) -> None:
-        """ConfigError where the source is no series."""
+        """ConfigError if the source is not a series."""
         _check_pair(source, self)
 
     def reading_defaults(
@@ -84,26 +81,25 @@ class HorizonConfig(TargetOptions):
         return {"kind": self.kind}
 
     def decoder_defaults(self, situation: Situation) -> Overrides:
-        """By default all steps are forecast at once, by the linear path and a perceptron; presets
-        that write do it step by step."""
+        """By default all steps are forecast at once by a linear path and a perceptron; presets with
+        a decoder forecast step by step.
+        """
         direct = {"decoder": {"kind": "horizon", **PERCEPTRON}}
         return {**(direct if situation.preset == "auto" else {}), "tie_output": False}
 
 
 @SOURCES.options("series")
 class WindowConfig(SourceOptions):
-    """Columns of numbers over time, of which the last steps are read (S1.2)."""
+    """The source of a forecast: a window of columns over time (S1.2)."""
 
     kind: Literal["series"] = "series"
-    window: Annotated[int, Field(ge=2, le=65_536)] = Field(
-        336, description="steps that are read before a forecast"
-    )
+    window: Annotated[int, Field(ge=2, le=65_536)] = Field(336, description="input window in steps")
     known: str = Field(
-        "", description="columns known ahead of time, such as holidays, set apart by commas"
+        "", description="columns known ahead of time, such as holidays, comma-separated"
     )
 
-    quantiles: ClassVar[tuple[float, ...]] = ()  # what is read has no bands, ...
-    forced: ClassVar[float] = 1.0  # ... and is true
+    quantiles: ClassVar[tuple[float, ...]] = ()  # inputs have no quantiles, ...
+    forced: ClassVar[float] = 1.0  # ... and are observed
 
     @property
     def steps(self) -> int:
@@ -116,35 +112,35 @@ class WindowConfig(SourceOptions):
         return column_names(self.known)
 
     def check_target(self, target: TargetOptions) -> None:
-        """ConfigError where the target is no series."""
+        """ConfigError if the target is not a series."""
         _check_pair(self, target)
 
-    def usual_preset(self, *, stream: bool) -> str:
-        """None: all steps are forecast at once."""
+    def usual_preset(self, situation: Situation) -> str:
+        """No preset: all steps are forecast at once."""
         return "auto"
 
     def data_defaults(self, situation: Situation) -> Overrides:
-        """Every column is forecast, and the last rows are held out."""
+        """All columns are forecast, and the last rows are held out."""
         return {"source": "", "target": "all", "valid_share": VALID_SHARE}
 
     def reading_defaults(
         self, statistics: ColumnStatistics, situation: Situation, own: Any
     ) -> Overrides:
-        """A window that is as long as the horizon, and longer where there are rows enough."""
+        """A window as long as the horizon, or longer if there are rows enough."""
         usual = WINDOW if situation.preset == "auto" else AUTOREGRESSIVE_WINDOW
         most = situation.facts.rows // 6
         ahead = _horizon(situation.target)
         return {"kind": self.kind, "window": max(2, min(usual, most), min(ahead, most))}
 
     def encoder_defaults(self, situation: Situation) -> Overrides:
-        """The values themselves; for presets that write, layers that read the last of them."""
+        """The raw values; for presets with a decoder, layers over the last of them."""
         if situation.preset == "auto":
             return {"encoder": {"kind": "values"}, "embedding": WIDTH, "linear": True}
         small = SMALL if situation.preset in RECURRENT else {}
         return {**small, "lags": min(LAGS, self.window), "linear": True}
 
     def training_defaults(self, situation: Situation, usual: Overrides) -> Overrides:
-        """Batches of some windows, and as many passes over them as so many rows repay."""
+        """Batches of windows, and epochs by the number of rows."""
         rows, settled, decoder = situation.facts.rows, situation.training, situation.decoder
         batch = settled.get("batch_rows") or ROWS
         seen = RECURRENT_WINDOW_BUDGET if decoder == "recurrent" else WINDOW_BUDGET
@@ -166,7 +162,7 @@ SeriesConfig = WindowConfig | HorizonConfig
 
 
 def column_names(given: str) -> list[str]:
-    """The names in a list that is set apart by commas."""
+    """The names in a comma-separated list."""
     return [name.strip() for name in given.split(",") if name.strip()]
 
 

@@ -1,4 +1,4 @@
-"""Several columns of text as one source, each cut by its own unit."""
+"""Several columns of text as one source, each tokenized by its own unit."""
 
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -18,7 +18,7 @@ ColumnUnit = Literal["character", "word", "symbol", "feature", "subword", "byte"
 
 
 def _split_units(given: Any) -> Any:
-    """`character,feature`, as one types it, as a list."""
+    """Parse `character,feature` as a list."""
     return [unit.strip() for unit in given.split(",")] if isinstance(given, str) else given
 
 
@@ -33,8 +33,8 @@ class ColumnsConfig(SourceOptions):
     kind: Literal["columns"] = "columns"
     units: Annotated[tuple[ColumnUnit, ...], BeforeValidator(_split_units)] = Field(
         (),
-        description="what a token is in each column; a feature is whatever stands between spaces "
-        "and the marks ; | and ,; chosen by the data if empty",
+        description="unit of each column; features are separated by spaces, ; | and ,; chosen by "
+        "the data if empty",
     )
     algorithm: Literal["unigram", "bpe"] = Field(
         "unigram", description="how subwords are learnt (sentencepiece)"
@@ -45,7 +45,7 @@ class ColumnsConfig(SourceOptions):
     lowercase: bool = Field(False, description="fold capitals to small letters")
 
     def text_options(self, unit: str) -> TextConfig:
-        """How the texts of a unit are cut."""
+        """Options of tokenizing texts by one of the units."""
         return TextConfig.model_validate(
             {
                 "unit": "symbol" if unit == "feature" else unit,
@@ -58,7 +58,7 @@ class ColumnsConfig(SourceOptions):
         )
 
     def check_reading(self, data: "DataConfig") -> None:
-        """ConfigError where the columns are not several, or do not have a unit each."""
+        """ConfigError unless there are several columns with a unit each."""
         columns = data.source_columns
         if len(columns) < 2 or not all(columns):
             raise ConfigError(
@@ -88,12 +88,12 @@ class ColumnsConfig(SourceOptions):
         return statistics.words
 
     def items_per_row(self, statistics: ColumnStatistics) -> float:
-        """Roughly how many tokens a row becomes: one for each character, if a column is spelt."""
+        """The approximate number of tokens of a row."""
         spelt = any(unit in ("character", "byte") for unit in self.units)
         return (statistics.characters if spelt else statistics.words) + 1
 
     def data_defaults(self, situation: Situation) -> Overrides:
-        """Each row has a list of cells; otherwise whatever the target asks of a text."""
+        """Rows are lists of cells; otherwise the target's defaults for a text."""
         return {**situation.target.text_data_defaults(), "columns": True}
 
     def output_limits(self, room: int) -> Overrides:
@@ -101,12 +101,12 @@ class ColumnsConfig(SourceOptions):
         return {}
 
     def reader_defaults(self, situation: Situation) -> Overrides:
-        """What suits the head that reads a text."""
+        """The target's defaults for reading a text."""
         return situation.target.head_defaults(situation)
 
 
 def _column_unit(statistics: ColumnStatistics, situation: Situation) -> str:
-    """Features as such, and other texts as a text alone would be cut."""
+    """Features as features, other texts as a single text would be."""
     if statistics.is_feature_list:
         return "feature"
     return TextConfig().default_unit(statistics, situation)

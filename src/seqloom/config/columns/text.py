@@ -1,4 +1,4 @@
-"""Columns of text, and of several texts that are read as one."""
+"""Columns of text, and of several texts read as one."""
 
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Literal
@@ -22,18 +22,19 @@ from seqloom.config.sections import Count, Overrides, Positive, merge
 __all__ = ["TextConfig", "TurnsConfig"]
 
 WHOLE_WORDS = ("word", "symbol")  # units of which a word is one token
-RECASED = 0.2  # of sentences, learnt once more in another case
-LANES = 32  # stretches of a stream in a batch
-LARGE = 50_000  # words or symbols that a stream's vocabulary may hold
-SMALL, VALID_SHARE = 200_000, 0.02  # of more tokens than those, this share tells enough
-WRITING_BUDGET = 18_000_000  # tokens in all passes over pairs, as far as there are not more in two
-STREAM_BUDGETS = 17_500_000, 10_600_000  # characters, or words, in all passes over a stream
+RECASED = 0.2  # share of sentences also trained on in another case
+DICTIONARY = 30_000  # fewest words with sounds that recurrent layers are chosen for
+LANES = 32  # lanes of a stream in a batch
+LARGE = 50_000  # most words or symbols in a stream's vocabulary
+SMALL, VALID_SHARE = 200_000, 0.02  # held-out share of larger streams
+WRITING_BUDGET = 18_000_000  # tokens in all epochs over pairs, unless two epochs have more
+STREAM_BUDGETS = 17_500_000, 10_600_000  # characters, or words, in all epochs over a stream
 
 
 @SOURCES.options("text")
 @TARGETS.options("text")
 class TextConfig(SourceOptions, TargetOptions):
-    """A column of text and the units it is cut into (S1.3)."""
+    """A column of text, and how it is tokenized (S1.3)."""
 
     is_text: ClassVar[bool] = True
     has_positions: ClassVar[bool] = True
@@ -42,8 +43,8 @@ class TextConfig(SourceOptions, TargetOptions):
     kind: Literal["text"] = "text"
     unit: Literal["character", "word", "symbol", "subword", "byte", "sentencepiece"] = Field(
         "subword",
-        description="what a token is; a symbol is whatever stands between spaces; sentencepiece is "
-        "for imported models, whose pieces were learnt elsewhere",
+        description="what a token is; symbols are separated by spaces; sentencepiece is for "
+        "imported models",
     )
     algorithm: Literal["unigram", "bpe"] = Field(
         "unigram", description="how subwords are learnt (sentencepiece)"
@@ -53,53 +54,54 @@ class TextConfig(SourceOptions, TargetOptions):
     normalize: Literal["none", "NFC", "NFKC"] = Field("NFC", description="Unicode normal form")
     lowercase: bool = Field(False, description="fold capitals to small letters")
     vocabulary: str = Field(
-        "", description="file with a symbol a line, in that order (unit symbol or character)"
+        "",
+        description="vocabulary file with one symbol per line, in the order of their ids "
+        "(unit symbol or character)",
     )
     specials: Literal["all", "listed"] = Field(
         "all",
-        description="special symbols that the model has rows for: all, or those that the "
-        "vocabulary lists",
+        description="special symbols with rows in the model: all, or those in the vocabulary file",
     )
     unknown: Literal["unk", "error"] = Field(
-        "unk", description="what a symbol outside the vocabulary is: <unk>, or an error"
+        "unk", description="symbols outside the vocabulary: <unk>, or an error"
     )
     any_case: bool = Field(
         False,
-        description="read an unknown word as a known one that differs in capitals alone, the "
-        "commonest (source, units word and symbol)",
+        description="read an unknown word as the most frequent known one that differs only in "
+        "case (source, units word and symbol)",
     )
-    one_boundary: bool = Field(False, description="<start> and <end> are one symbol")
+    one_boundary: bool = Field(False, description="use one symbol for <start> and <end>")
     spelling: Annotated[int, Field(ge=0, le=256)] = Field(
         0,
-        description="letters of each symbol, with a mark at either end, that are read beside it; "
-        "0 reads none (source, unit symbol)",
+        description="characters of each symbol, with boundary marks, read beside it; 0: none "
+        "(source, unit symbol)",
     )
 
     @property
     def keeps_own_field(self) -> bool:
-        """Whether each side has a sentencepiece model of its own, over one vocabulary."""
+        """Whether each side has its own sentencepiece model over one vocabulary."""
         return self.unit == "sentencepiece"
 
     def is_cut_like(self, other: ColumnOptions) -> bool:
-        """Whether both are cut alike, up to how words of a source are matched."""
+        """Whether both are tokenized alike, except for matching of case in the source."""
         return bool(self == other.model_copy(update={"any_case": getattr(self, "any_case", False)}))
 
     @property
     def is_cut_by_case(self) -> bool:
-        """Whether a text in capitals has other parts of words."""
+        """Whether a text in capitals has other subwords."""
         return self.unit == "subword"
 
     def recase(self, cell: str, change: Callable[[str], str]) -> str:
-        """The text in another case."""
+        """Recase the text."""
         return change(cell)
 
     def recase_target(self, cell: str, change: Callable[[str], str]) -> str:
-        """The same where it is written in parts of words; whole words in capitals are unknown."""
+        """Recase the text if it is written in subwords; recased whole words are unknown."""
         return change(cell) if self.unit in ("subword", "character", "byte") else cell
 
     @property
     def newest_turns(self) -> int:
-        """Turns that are read of a cell that has several; 0 reads all."""
+        """The number of turns read of a cell; 0: all."""
         return 0
 
     @property
@@ -108,8 +110,9 @@ class TextConfig(SourceOptions, TargetOptions):
         return self.spelling > 0
 
     def default_unit(self, statistics: ColumnStatistics, situation: Situation) -> str:
-        """Symbols that are set apart as they are, characters for short strings and for texts to be
-        continued, words where they are few or are judged, otherwise subwords."""
+        """Symbols if the data has them, characters for short strings and language models, words if
+        they are few or for heads, otherwise subwords.
+        """
         if situation.target.source_unit:
             return situation.target.source_unit
         if situation.stream:
@@ -121,10 +124,18 @@ class TextConfig(SourceOptions, TargetOptions):
         judged = not situation.target.is_text
         return "word" if statistics.has_closed_vocabulary or judged else "subword"
 
+    def usual_preset(self, situation: Situation) -> str:
+        """Recurrent layers for a large dictionary of words and their sounds, which they learn in
+        fewer updates: each sound follows from a few letters in order."""
+        facts, spells = situation.facts, self.unit == "character" and situation.target.is_text
+        if spells and facts.target.is_sound_sequence and facts.rows >= DICTIONARY:
+            return "lstm"
+        return super().usual_preset(situation)
+
     def reading_defaults(
         self, statistics: ColumnStatistics, situation: Situation, own: Any
     ) -> Overrides:
-        """The unit of a token, and a vocabulary of a size to suit."""
+        """The unit, and a vocabulary size to suit it."""
         unit = self.default_unit(statistics, situation)
         if isinstance(own, Mapping) and own.get("vocabulary"):
             unit = "symbol"
@@ -138,7 +149,7 @@ class TextConfig(SourceOptions, TargetOptions):
         return statistics.words
 
     def items_per_row(self, statistics: ColumnStatistics) -> float:
-        """Roughly how many tokens a cell becomes."""
+        """The approximate number of tokens of a cell."""
         match self.unit:
             case "character" | "byte":
                 return statistics.characters + 1
@@ -150,15 +161,15 @@ class TextConfig(SourceOptions, TargetOptions):
                 return 1.3 * statistics.words + 1
 
     def data_defaults(self, situation: Situation) -> Overrides:
-        """Whatever the target asks of a text."""
+        """The target's defaults for a text."""
         return situation.target.text_data_defaults()
 
     def output_limits(self, room: int) -> Overrides:
-        """The length of a text limits that of an output, as the defaults have it."""
+        """Output length is limited by source length, as in the defaults."""
         return {}
 
     def reader_defaults(self, situation: Situation) -> Overrides:
-        """What suits the head that reads a text, and what lets sentences be read in any case."""
+        """The target's defaults for reading a text, and recasing for sentences."""
         head, statistics = situation.target.head_defaults(situation), situation.facts.source
         sentences = statistics.has_capitals and statistics.is_sentence
         head = merge(head, self._copying_defaults(situation))
@@ -169,7 +180,7 @@ class TextConfig(SourceOptions, TargetOptions):
         return merge(head, {**matched, **recased})
 
     def _copying_defaults(self, situation: Situation) -> Overrides:
-        """Words that are rare and copied are unknown on both sides, so that copying is learnt."""
+        """Make rare copied words unknown on both sides, so that copying is learnt."""
         rare, target = situation.facts.copied_below, situation.target
         whole = isinstance(target, TextConfig) and {self.unit, target.unit} <= {*WHOLE_WORDS}
         if not rare or not whole or self.has_several_texts:
@@ -177,25 +188,26 @@ class TextConfig(SourceOptions, TargetOptions):
         return {"source": {"min_count": rare}, "target": {"min_count": rare}}
 
     def source_vocabulary(self, unit: str, *, kept: bool) -> Overrides:
-        """Nothing but what a text chooses itself."""
+        """No further defaults: a text chooses its own vocabulary."""
         return {}
 
     def decoder_defaults(self, situation: Situation) -> Overrides:
-        """The preset's own decoder writes a text."""
+        """No defaults: text is written by the preset's decoder."""
         return {}
 
     def head_defaults(self, situation: Situation) -> Overrides:
-        """A text is written, not judged."""
+        """No head: text is written by a decoder."""
         return {}
 
     def search_defaults(self, situation: Situation) -> Overrides:
-        """Room for four times the usual length, where no source sets one."""
+        """A limit of four times the usual length, if no source sets one."""
         room = 20 + round(4 * self.items_per_row(situation.facts.target))
         return situation.source.output_limits(room)
 
     def stream_defaults(self, situation: Situation) -> Overrides:
-        """What suits a stream of so many tokens: its vocabulary, its model, lanes with chunks of as
-        many characters or words as a sentence or two have, and how much is held out."""
+        """Defaults for a stream of so many tokens: vocabulary, model, chunks about as long as a
+        sentence or two, held-out share.
+        """
         tokens, steps = situation.tokens, 100 if self.is_spelt else 35
         large = situation.preset in TRANSFORMERS
         training = {"truncate": steps, "batch_tokens": LANES * steps, "label_smoothing": 0.0}
@@ -210,8 +222,9 @@ class TextConfig(SourceOptions, TargetOptions):
         return chosen
 
     def passes(self, situation: Situation) -> float:
-        """How many passes so many tokens repay: in a stream, a character takes far less work than
-        a word, whose vocabulary is large, and tells less."""
+        """The number of epochs for so many tokens; in a stream, characters cost less than words and
+        tell less.
+        """
         spelt, words = STREAM_BUDGETS
         budget = WRITING_BUDGET
         if situation.stream:
@@ -219,30 +232,32 @@ class TextConfig(SourceOptions, TargetOptions):
         return min(GENERATION_PASSES, max(2.0, budget / situation.tokens))
 
     def usual_rate(self, preset: str, *, stream: bool) -> float:
-        """AdamW's highest learning rate: recurrent layers take larger steps, unless all they do is
-        to go on with a text of words."""
+        """AdamW's peak learning rate, higher for recurrent layers, except for language models of
+        words.
+        """
         return 4e-3 if preset in RECURRENT and (self.is_spelt or not stream) else 2e-3
 
     @property
     def is_recasable(self) -> bool:
-        """Whether sentences that are cut so are learnt in other cases too."""
+        """Whether recased copies of sentences are trained on."""
         return self.unit in (*WHOLE_WORDS, "subword") and not (self.lowercase or self.vocabulary)
 
     @property
     def is_spelt(self) -> bool:
-        """Whether a token is a character or a part of one."""
+        """Whether a token is a character or a byte."""
         return self.unit in ("character", "byte")
 
 
 def _subwords(rows: int) -> int:
-    """A vocabulary in which most pieces are seen often enough to be learnt."""
+    """A vocabulary in which most subwords are frequent enough to be learnt."""
     sizes = ((5_000, 2_000), (20_000, 4_000), (100_000, 6_000), (500_000, 8_000))
     return next((size for limit, size in sizes if rows < limit), 16_000)
 
 
 def _stream_layers(tokens: float, *, spelt: bool) -> Overrides:
-    """Layers that carry their state along, as wide as so many tokens repay: one of characters, for
-    which many passes do more than a second layer, two of words."""
+    """Recurrent layers of a width for so many tokens: one layer for characters, for which more
+    epochs help more than a second layer, two for words.
+    """
     limits = (300_000, 3_000_000, 30_000_000) if spelt else (100_000, 2_000_000, 20_000_000)
     widths = (256, 512, 768, 1_024) if spelt else (128, 320, 512, 768)
     width = widths[sum(tokens >= limit for limit in limits)]
@@ -253,7 +268,7 @@ def _stream_layers(tokens: float, *, spelt: bool) -> Overrides:
 
 @SOURCES.options("turns")
 class TurnsConfig(TextConfig):
-    """Several texts read as one, such as the turns of a dialog, the newest last (S8)."""
+    """Several texts read as one, such as the turns of a dialog, newest last (S8)."""
 
     has_several_texts: ClassVar[bool] = True
     has_positions: ClassVar[bool] = False
@@ -261,7 +276,7 @@ class TurnsConfig(TextConfig):
 
     kind: Literal["turns"] = "turns"  # type: ignore[assignment]
     most_turns: Count = Field(
-        0, description="the newest that are read; 0 reads as many as data.max_source holds"
+        0, description="number of newest turns read; 0: as many as fit into data.max_source"
     )
 
     def data_defaults(self, situation: Situation) -> Overrides:
@@ -270,14 +285,14 @@ class TurnsConfig(TextConfig):
 
     @property
     def is_recasable(self) -> bool:
-        """Turns are learnt as they are."""
+        """Turns are not recased."""
         return False
 
     def recase(self, cell: str, change: Callable[[str], str]) -> str:
-        """The turns as they are."""
+        """The turns unchanged."""
         return cell
 
     @property
     def newest_turns(self) -> int:
-        """Turns that are read; 0 reads all that there is room for."""
+        """The number of turns read; 0: all that fit."""
         return self.most_turns

@@ -181,14 +181,15 @@ def language_model_lesson(*, updates: int = 40) -> LessonResult:
         numbers.append(ComparedNumber(f"after {symbols[primed - 1]}", following, written[0],
                                       by_hand=True))  # fmt: skip
         numbers.append(ComparedNumber(f"last, after {following}", "<eos>", written[-1]))
-    logs = net(inputs).log_softmax(-1).detach()
+    scores = net(inputs).detach().double()
+    logs = scores.log_softmax(-1)
     steps = torch.arange(len(logs))
-    right = -float(logs[steps, targets[1:]].sum())
+    right = -logs[steps, targets[1:]].sum()
     printed = -float(logs[steps[:-1], targets[2:]].sum())
     numbers.append(ComparedNumber("loss with the index as printed", round(printed, 4),
-                                  round(right, 4), care=CARE, by_hand=True))  # fmt: skip
-    same = largest_difference(torch.tensor(right), functional.cross_entropy(
-        net(inputs), targets[1:], reduction="sum"))  # fmt: skip
+                                  round(float(right), 4), care=CARE, by_hand=True))  # fmt: skip
+    entropy = functional.cross_entropy(scores, targets[1:], reduction="sum")
+    same = largest_difference(right, entropy)
     numbers.append(ComparedNumber("−Σ log Y(t, w_t) against the cross-entropy", 0.0, same, 1e-6,
                                   by_hand=True))  # fmt: skip
     return LessonResult(tuple(numbers), text_table(rows))

@@ -1,7 +1,7 @@
 """Local attention: a window around a source position (S4.3).
 
-A focus adds to the scores before the softmax, so that weights stay a distribution: −∞ outside the
-window `|s − p| ≤ D`, and where the window is Gaussian `−(s − p)² / 2σ²` with σ = D/2 inside it.
+A focus is added to the scores before the softmax, so that weights stay a distribution: −∞ outside
+the window `|s − p| ≤ D`, and where the window is Gaussian `−(s − p)² / 2σ²` with σ = D/2 inside it.
 """
 
 from typing import ClassVar, NamedTuple
@@ -16,29 +16,29 @@ __all__ = ["Focus", "PredictedFocus", "Reach", "TimeFocus"]
 
 
 class Reach(NamedTuple):
-    """The steps of queries and the positions they may see; both count from 0."""
+    """The steps of queries and the positions they may attend to; both count from 0."""
 
     at: Int[Tensor, "B Q"]  # the query's own step
-    last: Int[Tensor, "B Q"]  # the last source position that it may see
+    last: Int[Tensor, "B Q"]  # the last source position
     positions: Int[Tensor, "S"]
 
 
 class Focus(nn.Module):
-    """A rule for the window that local attention sees."""
+    """Base class of windows of local attention."""
 
     window: int
-    """Positions seen on each side of the centre."""
+    """Positions on each side of the centre."""
 
     follows_time: ClassVar[bool] = False
     """Whether the centre is the query's own step."""
 
     def forward(self, queries: Float[Tensor, "B Q D"], reach: Reach) -> Float[Tensor, "B Q S"]:
-        """What is added to the scores; finite at one visible position at least."""
+        """The addend of the scores; finite at one visible position at least."""
         raise NotImplementedError
 
 
 class TimeFocus(Focus):
-    """The centre is the query's own step, or the last position where the source is shorter.
+    """The centre is the query's own step, or the last position if the source is shorter.
 
     Luong et al. 2015, Effective Approaches to Attention-based Neural Machine Translation (local-m).
     """
@@ -78,7 +78,9 @@ class PredictedFocus(Focus):
 
 
 def _check_window(window: int) -> int:
-    """One position to each side at least, so that a centre between two positions sees one."""
+    """Check that the window has a position on each side, so that a centre between two positions
+    sees one.
+    """
     if window < 1:
         raise ConfigError(
             f"local attention with a window of {window} sees nothing", remedy="give 1 or more"

@@ -1,4 +1,4 @@
-"""The interface of a recurrent unit; stacks, encoders and decoders use nothing else of it."""
+"""The interface of recurrent units."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -9,11 +9,11 @@ from torch import Tensor, nn
 __all__ = ["Unit", "UnitState"]
 
 UnitState = tuple[Float[Tensor, "R D"], ...]
-"""What a unit carries from step to step: one tensor or more, each with R rows."""
+"""The state of a unit: one tensor or more, each with R rows."""
 
 
 class Unit(nn.Module):
-    """A module that reads R rows of inputs step by step (S2).
+    """Base class of recurrent units (S2).
 
     Called with inputs (R,T,I) and the state before them, it returns the output of every step
     (R,T,D) and the state after every step, each of its tensors (R,T,D).
@@ -25,17 +25,17 @@ class Unit(nn.Module):
     """Size D of the output and of every tensor of the state."""
 
     label: ClassVar[str] = "unit"
-    """Its name in a picture."""
+    """Its name in drawings."""
 
     state_names: tuple[str, ...] = ("hidden",)
     """Names of the tensors that make up the state."""
 
     gate_names: ClassVar[tuple[str, ...]] = ()
-    """Names of the gates; empty for a unit without any."""
+    """Names of the gates; empty if it has none."""
 
     @classmethod
     def build(cls, options: Any, inputs: int, width: int) -> "Unit":
-        """The unit with these options, for inputs and states of these sizes."""
+        """Build the unit with these options, for inputs and states of these sizes."""
         raise NotImplementedError
 
     @property
@@ -50,7 +50,7 @@ class Unit(nn.Module):
     def gates(
         self, inputs: Float[Tensor, "R I"], state: UnitState
     ) -> dict[str, Float[Tensor, "R D"]]:
-        """How far each gate opens when these inputs are read in these states, by gate name."""
+        """The activation of each gate for these inputs and states, by gate name."""
         return {}
 
     def retention(self, gates: Mapping[str, Float[Tensor, "R D"]]) -> Float[Tensor, "R D"] | None:
@@ -60,9 +60,9 @@ class Unit(nn.Module):
     def cell_slope(
         self, inputs: Float[Tensor, "R I"], state: UnitState, after: UnitState
     ) -> Float[Tensor, "R D"] | None:
-        """∂h/∂c of a step from `state` to `after`, where c is a memory cell; None without one."""
+        """∂h/∂c of a step from `state` to `after`, with c a memory cell; None without one."""
         return None
 
     def recurrent_matrices(self) -> dict[str, Float[Tensor, "D D"]]:
-        """The matrices that multiply the previous state, by the name of what they feed."""
+        """The recurrent matrices, by the name of the gate or candidate they feed."""
         return {}

@@ -23,13 +23,14 @@ __all__ = [
 ]
 
 UnitStep = Callable[[Tensor, UnitState], tuple[Tensor, ...]]
-"""From projected inputs and a state: the next state, then what its gradient needs besides."""
+"""A step: from projected inputs and a state to the next state and the values saved for the "
+  "gradient."""
 
 
 def scan_steps(
     step: UnitStep, sums: Float[Tensor, "T R E"], state: UnitState
 ) -> tuple[Tensor, ...]:
-    """Everything that each step returns, stacked over time."""
+    """The results of each step, stacked over time."""
     return tuple(torch.stack(part) for part in zip(*_run_steps(step, sums, state), strict=True))
 
 
@@ -55,7 +56,7 @@ def _run_steps(step: UnitStep, sums: Tensor, state: UnitState) -> list[tuple[Ten
 
 
 def product(values: Float[Tensor, "R E"], matrix: Float[Tensor, "E D"]) -> Float[Tensor, "R D"]:
-    """Their product, computed in the matrix's own precision."""
+    """The product, computed in the matrix's precision."""
     if values.dtype == matrix.dtype:
         return values @ matrix
     return (values.to(matrix.dtype) @ matrix).to(values.dtype)
@@ -64,24 +65,26 @@ def product(values: Float[Tensor, "R E"], matrix: Float[Tensor, "E D"]) -> Float
 def add_product(
     sums: Float[Tensor, "R D"], values: Float[Tensor, "R E"], matrix: Float[Tensor, "E D"]
 ) -> Float[Tensor, "R D"]:
-    """`sums + values @ matrix`, with the product in the matrix's own precision."""
+    """`sums + values @ matrix`, with the product in the matrix's precision."""
     if values.dtype == matrix.dtype:
         return torch.addmm(sums, values, matrix)
     return sums + values.to(matrix.dtype) @ matrix
 
 
 def transpose_weights(recur: Float[Tensor, "E D"], steps: int) -> Float[Tensor, "D E"]:
-    """The transposed recurrent matrix, copied to be contiguous where enough steps use it."""
+    """The transposed recurrent matrix, made contiguous if enough steps use it."""
     return recur.t().contiguous() if not is_traced() and steps > 8 else recur.t()
 
 
 def sigmoid_backward(gradient: Tensor, value: Tensor, out: Tensor) -> None:
-    """Into `out` the gradient before a sigmoid, from the one after it and the sigmoid's value."""
+    """Write to `out` the gradient before a sigmoid, from the one after it and the
+    sigmoid's value.
+    """
     torch.ops.aten.sigmoid_backward.grad_input(gradient, value, grad_input=out)
 
 
 def tanh_backward(gradient: Tensor, value: Tensor, out: Tensor) -> None:
-    """Into `out` the gradient before a tanh, from the one after it and the tanh's value."""
+    """Write to `out` the gradient before a tanh, from the one after it and the tanh's value."""
     torch.ops.aten.tanh_backward.grad_input(gradient, value, grad_input=out)
 
 
@@ -95,5 +98,5 @@ def previous_states(
 def weight_gradient(
     deltas: Float[Tensor, "T R E"], inputs: Float[Tensor, "T R D"], precision: torch.dtype
 ) -> Float[Tensor, "E D"]:
-    """The gradient of a matrix that made E sums of D inputs at every step, as one product."""
+    """The gradient of a recurrent matrix over all steps, as one product."""
     return product(deltas.flatten(0, 1).t(), inputs.flatten(0, 1).to(precision))

@@ -1,15 +1,14 @@
-"""Workers that share each batch: one process per core, on one machine or on many.
+"""Data-parallel workers: one process per core, on one machine or several.
 
-Every worker computes a share of the batch, the gradients are added up, and each worker makes the
-same update on its own copy of the model. Alone, everything here does nothing.
+Every worker computes gradients for its share of the batch, the gradients are summed, and each
+worker makes the same update on its own copy of the model. With a single process all of this is a
+no-op.
 
-Communication is waited for in short slices, so that signals are heard meanwhile. Each worker gives
-signs of life on the board where all have met, and one that gives none for a while is given up.
+Waiting is done in short slices, so that signals are handled meanwhile. Each worker writes
+heartbeats to the key-value store of the rendezvous; one whose heartbeat stops is given up.
 """
 
-import atexit
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,6 +17,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from secrets import token_hex
+from types import TracebackType
 from typing import Any, NamedTuple
 
 import torch
@@ -27,24 +27,26 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
 from seqloom.errors import ConfigError, Interrupted, RunError
+from seqloom.parallel import exit_code_of, exit_without_waiting
 
 __all__ = ["SINGLE_PROCESS", "PeerLostError", "Ranks", "ReducedLoss", "process_group"]
 
-TIMEOUT = timedelta(hours=12)  # how long workers wait while the first one validates and saves
-SLICE = timedelta(seconds=0.2)  # of waiting, between which signals are heard
-PEER_TIMEOUT = "SEQLOOM_PEER_TIMEOUT"  # seconds without a sign of life, in the environment
-PATIENCE = 120.0  # the same where nothing is said
-SENT_AT_ONCE = 1 << 21  # bytes that a worker sends to all others without a ring
-GRACE = 5.0  # seconds that others have for what is under way when this worker is to stop
+TIMEOUT = timedelta(hours=12)  # how long workers wait while rank 0 validates and saves
+SLICE = timedelta(seconds=0.2)  # of waiting, between which signals are handled
+PEER_TIMEOUT = "SEQLOOM_PEER_TIMEOUT"  # environment variable: seconds without a heartbeat
+PATIENCE = 120.0  # its default
+SENT_AT_ONCE = 1 << 21  # largest message in bytes sent all-to-all rather than around a ring
+GRACE = 5.0  # seconds for pending communication when this worker is asked to stop
 
 
 class PeerLostError(RunError):
     """Another worker has ended, hangs or cannot be reached; the weights are those of the last
-    update that was made."""
+    complete update.
+    """
 
 
 def _patience() -> float:
-    """Seconds without a sign of life after which a worker is given up."""
+    """Seconds without a heartbeat after which a worker is given up."""
     told = os.environ.get(PEER_TIMEOUT, "")
     try:
         seconds = float(told or PATIENCE)
@@ -56,38 +58,48 @@ def _patience() -> float:
 
 
 class Heartbeat:
-    """Signs of life of all workers, on the board where they have met."""
+    """Heartbeats of all workers, through the key-value store of the rendezvous."""
 
     def __init__(self, board: Store, rank: int, world: int) -> None:
         self.patience = _patience()
-        self.broken = False  # whether a worker was given up, and nothing can be said any more
+        self.broken = (
+            False  # whether a worker was given up, after which no communication is possible
+        )
         self._board, self._rank = board, rank
         self._heard = {other: time.monotonic() for other in range(world) if other != rank}
         self._beats: dict[int, bytes] = {}
         self._ended = threading.Event()
+        self._left = threading.Event()  # once nothing more is asked of the board
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> "Heartbeat":
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        ending: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
         self._ended.set()
-        self._thread.join(timeout=GRACE)  # a thread inside torch would abort the process at its end
+        exit_without_waiting(lambda: not self._left.is_set(), exit_code_of(ending))
+        self._left.wait(timeout=GRACE)  # longer where the board does not answer
 
     def silent(self) -> list[int]:
-        """The workers that have given no sign of life for longer than is waited for."""
+        """The workers whose last heartbeat is older than the patience."""
         now = time.monotonic()
         return [rank for rank, heard in self._heard.items() if now - heard > self.patience]
 
     def _run(self) -> None:
         beat = 0
-        with suppress(RuntimeError):  # where the board is gone, all others fall silent
+        with suppress(RuntimeError):  # without the store, all others count as silent
             while not self._ended.wait(min(5.0, self.patience / 8)):
                 beat += 1
                 self._board.set(f"beat/{self._rank}", str(beat))
                 for other in self._heard:
                     self._listen(other)
+        self._left.set()
 
     def _listen(self, other: int) -> None:
         if self._board.check([f"beat/{other}"]):
@@ -97,17 +109,17 @@ class Heartbeat:
 
 
 class ReducedLoss(NamedTuple):
-    """What all workers have in common after an update's gradients are added up."""
+    """What all workers share after an update's all-reduce."""
 
     loss: float
-    stop: bool  # whether one of them was asked to stop
-    ended: bool = False  # whether the first one makes no more updates, this one included
-    scale: float = 1.0  # of the learning rate, as the first one says
+    stop: bool  # whether any worker was asked to stop
+    ended: bool = False  # whether rank 0 ends training before this update
+    scale: float = 1.0  # of the learning rate, from rank 0
 
 
 @dataclass(frozen=True)
 class Ranks:
-    """Which worker this is, how many there are, and whether this one was asked to stop."""
+    """This worker's rank, the number of workers, and whether this one was asked to stop."""
 
     rank: int = 0
     world: int = 1
@@ -115,7 +127,7 @@ class Ranks:
     heartbeat: Heartbeat | None = None
 
     def broadcast(self, values: Shaped[Tensor, "N"]) -> Shaped[Tensor, "N"]:
-        """The values that the first worker gives, in place; the others wait for them."""
+        """Broadcast rank 0's values, in place."""
         if self.world > 1:
             self._communicate(values, partial(distributed.broadcast, src=0))
         return values
@@ -126,10 +138,10 @@ class Ranks:
         return self.should_stop is not None and self.should_stop()
 
     def sum_gradients(self, model: nn.Module, own: ReducedLoss) -> ReducedLoss:
-        """Replace gradients by their sums over all workers, and add up the losses.
+        """Replace gradients by their sums over all workers, and sum the losses.
 
-        One message holds it all, what the first worker has to say of the update included, however
-        many batches were accumulated for it.
+        A single message carries all of it, with rank 0's decisions on the update, however many
+        batches were accumulated.
         """
         learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
         said = own if self.rank == 0 else own._replace(ended=False, scale=0.0)
@@ -143,10 +155,10 @@ class Ranks:
         return ReducedLoss(loss, bool(stop), bool(ended), scale)
 
     def sum(self, values: Tensor) -> Tensor:
-        """The sum of what all workers give, in place.
+        """Sum values over all workers, in place.
 
-        Few numbers go from each worker to each other at once, which takes two round trips; many go
-        around a ring, which takes several and sends each number about twice.
+        Small tensors go from each worker to every other, in two round trips; large ones go around a
+        ring, in several round trips, sending each number about twice.
         """
         small = not values.is_cuda and (self.world - 1) * values.nbytes <= SENT_AT_ONCE
         if self.world > 1 and small:
@@ -159,16 +171,17 @@ class Ranks:
         return values
 
     def _communicate(self, values: Tensor, collective: Callable[..., Any]) -> None:
-        """Wait until all have done their part.
+        """Wait until a collective operation is complete.
 
-        PeerLostError where a worker is gone or silent, or does not answer when this one is to stop.
+        PeerLostError if a worker is gone or silent, or does not answer after this one was asked to
+        stop.
         """
         heartbeat = self.heartbeat
         if heartbeat is not None and heartbeat.broken:
             raise _lost("a worker was lost")
         with _worker_errors():
             work = collective(values, async_op=True)
-            if values.is_cuda:  # NCCL waits by itself
+            if values.is_cuda:  # NCCL has no timed wait
                 work.wait()
                 return
         asked = 0.0
@@ -195,10 +208,10 @@ SINGLE_PROCESS = Ranks()
 def process_group(
     place: str, rank: int, world: int, *, asked: Callable[[], bool] | None = None
 ) -> Iterator[Ranks]:
-    """Join the other workers at a place as torch.distributed names it: a file, or `env://`.
+    """Join the other workers at a rendezvous of torch.distributed: a file, or `env://`.
 
-    Numbers go over gloo; gradients go over NCCL where they lie on GPUs. Interrupted, if this worker
-    is asked to stop before all are there.
+    Gloo carries all tensors, but NCCL the gradients on GPUs. Interrupted, if this worker is asked
+    to stop before all have joined.
     """
     backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
     board, _, _ = next(rendezvous(place, rank, world, timeout=TIMEOUT))
@@ -218,7 +231,7 @@ def process_group(
 
 
 def _finish(work: Any) -> bool:
-    """Wait for a moment, and say whether it is done."""
+    """Wait briefly; return whether the work is done."""
     with _worker_errors():
         try:
             work.wait(SLICE)
@@ -230,25 +243,17 @@ def _finish(work: Any) -> bool:
 
 
 def _abandon(work: Any, exit_code: int) -> None:
-    """Give up what is under way; a thread of torch that waits for it would keep the process."""
+    """Abort pending work; a thread of torch that waits for it would keep the process alive."""
     group = distributed.group.WORLD
-
-    def end() -> None:
-        if group is not None and not work.is_completed():
-            for stream in (sys.stdout, sys.stderr):
-                with suppress(OSError, ValueError):
-                    stream.flush()
-            os._exit(exit_code)
-
-    atexit.register(end)
+    exit_without_waiting(lambda: group is not None and not work.is_completed(), exit_code)
 
 
 def _agree_on_name(board: Store, ranks: Ranks) -> str:
-    """A name for this meeting that all who are there know, and nobody who was there before.
+    """Agree on a name for this attempt that no earlier attempt has used.
 
-    torchrun keeps what a dead attempt wrote on its board, addresses among it, and its count of
-    attempts is not the same on all machines. So each other worker puts up a fresh word, and the
-    first answers every word it sees until all have found their answer.
+    torchrun's store keeps the keys of a dead attempt, addresses included, and its restart count
+    differs between machines. So each other worker writes a random word, and rank 0 answers every
+    word it sees until all have found their answer.
     """
     word = token_hex(16)
     if ranks.rank:
@@ -280,7 +285,7 @@ def _wait_until(ready: Callable[[], bool], ranks: Ranks) -> None:
 
 
 def _gradient(parameter: nn.Parameter) -> Tensor:
-    """A parameter's gradient; zero where this worker's share gave none."""
+    """A parameter's gradient; zero if this worker's share gave none."""
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
 
 
