@@ -29,6 +29,7 @@ ROOMS = [
     "fields",
     "readers",
     "data",
+    "surveys",
     "documents",
     "datasets",
     "nn",

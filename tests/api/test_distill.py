@@ -137,7 +137,7 @@ def test_the_other_direction_is_learnt_from_texts_alone(teacher: Path, tmp_path:
 def test_a_classifier_has_no_other_direction(tmp_path: Path) -> None:
     small = {**STUDENT, "target": {"kind": "label"}, "model": {}}
     train([(source, target[0]) for source, target in PAIRS], tmp_path / "one", options=small)
-    with pytest.raises(ConfigError, match="if both of its columns are texts"):
+    with pytest.raises(ConfigError, match="whose source and target are both text"):
         distill([tmp_path / "one"], tmp_path / "two", settings=DistillationOptions(back=True))
     assert not (tmp_path / "two").exists()
 

@@ -54,7 +54,8 @@ def test_what_is_no_command_is_said_so(command: Command, run: Path) -> None:
     result = command("chat", run, "--search", "greedy", stdin=b"/redo\n/undo\nab\n")
     assert result.code == 0
     assert result.err.splitlines() == [
-        "there is no command /redo: /reset forgets all, /undo the last turn and its reply, "
+        "there is no command /redo: /reset clears the dialog, /undo removes the last turn and its "
+        "reply, "
         "/quit ends",
         "there is nothing to undo",
     ]

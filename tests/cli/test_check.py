@@ -25,6 +25,17 @@ def test_sound_data_is_ready(command: Command, tmp_path: Path) -> None:
     assert judge(command, data) == "verdict: ready to train; nothing stands against it\n"
 
 
+def test_a_stream_whose_gradients_go_back_to_the_beginning(
+    command: Command, tmp_path: Path
+) -> None:
+    """It is read in chunks all the same, for which `check` estimates the time."""
+    (tmp_path / "text.txt").write_text("\n".join(sentences(600)) + "\n")
+    stream = ["--source", "none", "--set=data.lines=stream", "--set=training.truncate=0"]
+    told = command("check", tmp_path / "text.txt", *stream, *QUICK)
+    assert told.code == 0, told.err
+    assert "training would take" in told.out
+
+
 def test_columns_that_are_not_read(command: Command, tmp_path: Path) -> None:
     """By position without a header, by name with one; in JSONL by key."""
     rows = [(each, each[::-1], 7, "x") for each in sentences(600)]

@@ -72,7 +72,7 @@ def test_what_cannot_be_compared(tmp_path: Path, command: Command) -> None:
         train(PAIRS, tmp_path / "run", options=options(), watch=at(1, interrupt))
     with pytest.raises(RunError, match="no step was validated yet"):
         compare([tmp_path / "run"])
-    with pytest.raises(ConfigError, match="no run is named"):
+    with pytest.raises(ConfigError, match="no run is given"):
         compare([])
     assert command("compare").code == 2
 

@@ -4,6 +4,7 @@ import errno
 import os
 import resource
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -125,6 +126,34 @@ def test_a_signal_is_heard_while_compiled_code_runs() -> None:
     assert time.monotonic() - began < 10
     with pytest.raises(ZeroDivisionError):
         run_interruptibly(lambda: 1 // 0)
+
+
+STOPPED_AT_WORK = """
+import atexit, os, signal, sys, time
+from seqloom.errors import Interrupted
+from seqloom.runs.process import stop_signals
+from seqloom.tokenizers.interruptible import run_interruptibly
+
+def work():
+    time.sleep(0.5)
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(60)
+
+atexit.register(os.write, 1, b"taken down")
+try:
+    with stop_signals():
+        run_interruptibly(work)
+except Interrupted as error:
+    sys.exit(error.exit_code)
+"""
+
+
+def test_python_is_not_taken_down_around_compiled_code() -> None:
+    """Coming back from it then, its thread would have C++ abort the process."""
+    ended = subprocess.run(
+        [sys.executable, "-c", STOPPED_AT_WORK], capture_output=True, check=False
+    )
+    assert (ended.returncode, ended.stdout) == (Interrupted.exit_code, b""), ended.stderr
 
 
 def test_a_signal_ends_a_validation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -60,7 +60,7 @@ def run_command(*arguments: str) -> None:
 def serving(run: Path) -> Iterator[str]:
     """The address of a server of the run, which decodes in threads since it cannot fork."""
     from seqloom import load
-    from seqloom.scheduling.processes import fork_template
+    from seqloom.scheduling.templates import fork_template
     from seqloom.serving.guard import Access
     from seqloom.serving.limits import ServingConfig
     from seqloom.serving.server import _allow_files, address_of, bind_socket, run_server, server_for
@@ -88,7 +88,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     hide_posix()
     from seqloom.errors import RunError
-    from seqloom.runs.data_check import peak_memory
+    from seqloom.runs.timing.estimate import peak_memory
     from seqloom.store import RunDirectory
 
     pairs, run = folder / "pairs.tsv", folder / "run"

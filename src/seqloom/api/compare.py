@@ -28,7 +28,7 @@ WIDEST = 160  # characters in a line that does not go to a terminal
 
 @dataclass(frozen=True)
 class RunSummary:
-    """One run: how large it is, how long it took, how good it became, and where it began."""
+    """One run: its size, training time, best held-out results and base run."""
 
     run: str
     parameters: int
@@ -41,19 +41,19 @@ class RunSummary:
 
     @property
     def perplexity(self) -> float:
-        """Of the held-out rows; NaN where numbers are foretold, which have none."""
+        """The held-out perplexity; NaN for models of numbers, which have none."""
         return math.exp(min(self.best.loss, 99)) if self.has_perplexity else math.nan
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Several runs, in the order in which they were named."""
+    """Several runs, in the order given."""
 
     entries: tuple[RunSummary, ...]
 
     @property
     def differing(self) -> list[str]:
-        """The options that are not the same in all runs."""
+        """The options that differ between the runs."""
         first, *others = (entry.options for entry in self.entries)
         names = dict.fromkeys(name for each in (first, *others) for name in each)
         return [n for n in names if any(each.get(n) != first.get(n) for each in others)]
@@ -70,7 +70,7 @@ class Comparison:
         ]
 
     def lines(self) -> list[str]:
-        """A table of results, where * marks the best of a column, and one of differing options."""
+        """A table of results, with * at the best of each column, and one of differing options."""
         stream = io.StringIO()
         here = Terminal()
         width = here.width if here.is_terminal else WIDEST
@@ -97,7 +97,7 @@ class Comparison:
         return table
 
     def _scores(self) -> dict[str, list[str]]:
-        """A column for each metric that all runs have; errors are better when small."""
+        """A column for each metric that all runs have."""
         names = [dict.fromkeys(entry.best.scores) for entry in self.entries]
         return {
             name: _mark_best(
@@ -116,9 +116,9 @@ class Comparison:
 
 
 def compare(runs: Sequence[str | Path]) -> Comparison:
-    """What is known of these runs; a run without a validated step is a RunError."""
+    """Compare runs by their best held-out results; RunError for a run without a validated step."""
     if not runs:
-        raise ConfigError("no run is named", remedy="give the directories of one or more runs")
+        raise ConfigError("no run is given", remedy="give the directories of one or more runs")
     return Comparison(tuple(_summarize_run(Path(run)) for run in runs))
 
 
@@ -148,7 +148,7 @@ def _summarize_run(path: Path) -> RunSummary:
 
 
 def _mark_best(values: list[float], *, lower: bool = False) -> list[str]:
-    """The numbers in a column; a star beside the best, unless all are alike."""
+    """Format a column of numbers, with a star beside the best unless all are equal."""
     known = [value for value in values if not math.isnan(value)] or [math.nan]
     best = min(known) if lower else max(known)
     marks = ["*" if value == best and len(set(values)) > 1 else " " for value in values]
@@ -157,7 +157,7 @@ def _mark_best(values: list[float], *, lower: bool = False) -> list[str]:
 
 
 def _table(*headings: str, right: bool = False) -> Table:
-    """A table without lines whose first column is never cut."""
+    """A table without borders whose first column is never truncated."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_edge=False)
     for number, heading in enumerate(headings):
         table.add_column(

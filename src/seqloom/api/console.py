@@ -1,4 +1,4 @@
-"""Training on a terminal: a bar while it goes, a few plain lines at each validation."""
+"""Training progress on a terminal: a bar, and a few lines at each validation."""
 
 import sys
 import time
@@ -7,7 +7,13 @@ from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console as Terminal
-from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeRemainingColumn,
+)
 from rich.text import Text
 
 from seqloom.api.notebook_progress import NotebookProgress
@@ -24,17 +30,19 @@ from seqloom.runs.progress import (
 from seqloom.tasks import Task, task_of
 from seqloom.training import Update
 
-__all__ = ["Console", "Watch", "open_observer"]
+__all__ = ["Console", "PhaseConsole", "Watch", "open_observer"]
 
-LINE_EVERY = 60.0  # seconds without a line, at most, where there is no bar
+LINE_EVERY = 60.0  # most seconds between two lines where there is no bar
 
 
 Watch = TrainingObserver | bool | None
-"""Who watches a training: an observer; True for the console; False for nobody; None decides."""
+"""An observer of training, True for the console, False for none, or None to choose."""
 
 
 def open_observer(watch: Watch) -> AbstractContextManager[TrainingObserver]:
-    """What watches: where nothing is said, the notebook or the console in a terminal, or nobody."""
+    """The observer to use: by default the notebook's, the console in a terminal, else a
+    silent one.
+    """
     if watch is True or watch is None:
         notebook = _open_notebook()
         if notebook is not None:
@@ -45,10 +53,10 @@ def open_observer(watch: Watch) -> AbstractContextManager[TrainingObserver]:
 
 
 class Console:
-    """A watcher that writes to the terminal; where there is none, only lines are written, at least
-    one a minute.
+    """An observer that writes to the terminal; without one it writes plain lines, at least one a
+    minute.
 
-    Of ranks that a launcher has started, only the first speaks.
+    Of the ranks of a launcher, only rank 0 writes.
     """
 
     def __init__(self) -> None:
@@ -58,7 +66,7 @@ class Console:
         self.bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(bar_width=None),
-            TextColumn("{task.completed}/{task.total}"),
+            MofNCompleteColumn(),
             TextColumn("{task.fields[figures]}"),
             TimeRemainingColumn(elapsed_when_finished=True),
             console=self.terminal,
@@ -66,8 +74,9 @@ class Console:
             disable=not (self.terminal.is_terminal and self.speaks),
         )
         self.task = self.bar.add_task("training", total=None, visible=False, figures="")
-        self.preparation = self.bar.add_task("", total=100, visible=False, figures="%")
+        self.preparation = self.bar.add_task("", total=None, visible=False, figures="")
         self.phase, self.phase_began = "", time.monotonic()
+        self.shown = "", False  # the phase that the bar shows, and whether it knows how far it is
         self.running = RunningFigures()
         self.held_out = ""
         self.kind: Task[Any] | None = None
@@ -92,12 +101,21 @@ class Console:
     def on_progress(self, phase: str, share: float) -> None:
         if phase != self.phase:
             self.phase, self.phase_began = phase, time.monotonic()
-            self.bar.reset(self.preparation, description=phase, total=100, visible=True)
-        shown = share < 1 and share > 0
-        self.bar.update(self.preparation, completed=round(100 * share), visible=shown)
-        if self.bar.disable and share and time.monotonic() - self.spoke >= LINE_EVERY:
+        if (phase, share > 0) != self.shown:
+            self.shown = phase, share > 0
+            self.bar.remove_task(self.preparation)
+            self.preparation = self.bar.add_task(
+                phase, total=100 if share else None, figures="%" if share else ""
+            )
+        self.bar.update(self.preparation, completed=round(100 * share), visible=share < 1)
+        if share == 1:
+            self.phase, self.shown = "", ("", False)
+        elif self.bar.disable and share and time.monotonic() - self.spoke >= LINE_EVERY:
             left = (time.monotonic() - self.phase_began) * (1 - share) / share / 60
             self._print(Text(f"{phase} · {share:.0%} · about {left:.0f} min left"))
+        elif self.bar.disable and time.monotonic() - self.spoke >= LINE_EVERY:
+            minutes = (time.monotonic() - self.phase_began) / 60
+            self._print(Text(f"{phase} · {minutes:.0f} min so far"))
 
     def on_warning(self, sentence: str) -> None:
         self.terminal.print(Text(sentence, style="bold red"))
@@ -160,6 +178,23 @@ class Console:
     def on_end(self, sentence: str) -> None:
         self.bar.update(self.task, visible=False)
         self.terminal.print(Text(sentence, style="bold"))
+
+
+class PhaseConsole(Console):
+    """The same of a command that prints its findings between one phase and the next: a bar while
+    one lasts, and no word about those that take less than a minute."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def on_message(self, sentence: str) -> None:
+        """Nothing: the findings tell what was done."""
+
+    def on_progress(self, phase: str, share: float) -> None:
+        self.bar.start()
+        super().on_progress(phase, share)
+        if share == 1:
+            self.bar.stop()
 
 
 def _open_notebook() -> NotebookProgress | None:

@@ -1,4 +1,4 @@
-"""A run in words: its fields, its parts, its held-out results."""
+"""Descriptions of a run: its fields, its parts, its held-out results."""
 
 import shlex
 from collections.abc import Iterator
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from seqloom.api.console import Watch, open_observer
 from seqloom.api.load import load
 from seqloom.display import Displayed
 from seqloom.drawing import notebook
@@ -24,14 +25,14 @@ __all__ = ["RunDescription", "check_data", "describe", "example_command"]
 
 @dataclass(frozen=True)
 class RunDescription(Displayed):
-    """What a run is made of and what it reached."""
+    """The fields, parts and held-out results of a run."""
 
     run: str
-    step: int  # that is used
-    notes: tuple[str, ...]  # steps that cannot be used, and what the run began from
-    facts: tuple[tuple[str, str], ...]  # source, target and engine in words
+    step: int  # the one in use
+    notes: tuple[str, ...]  # unusable steps, and the base run
+    facts: tuple[tuple[str, str], ...]  # (name, text) for source, target and engine
     parts: tuple[PartCount, ...]
-    held_out: tuple[tuple[int, str], ...]  # each validated step with its results
+    held_out: tuple[tuple[int, str], ...]  # (step, results) of each validation
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -45,7 +46,7 @@ class RunDescription(Displayed):
         }
 
     def lines(self) -> list[str]:
-        """The same for people."""
+        """The description as lines of text."""
         return [
             f"{self.run}: step {self.step}",
             *self.notes,
@@ -86,13 +87,13 @@ def describe(run: str | Path) -> RunDescription:
 
 @text_of.register
 def description_text(description: RunDescription, width: int = 80) -> str:
-    """The lines, whatever their width."""
+    """The lines, not wrapped to the width."""
     return "\n".join(description.lines())
 
 
 @notebook.notebook_part.register
 def description_html(description: RunDescription) -> str:
-    """Facts, and tables of parts and held-out results."""
+    """The facts, and tables of parts and held-out results, as HTML."""
     parts = [(f"{each.parameters:,}", each.name) for each in description.parts]
     held_out = [
         (f"{step:,}", words, "used" * (step == description.step))
@@ -112,20 +113,24 @@ def description_html(description: RunDescription) -> str:
 
 
 def example_command(run: Path, data: str) -> str:
-    """The command that uses a finished run, which was trained on this data."""
+    """The command line that tries a finished run on the data it was trained on."""
     config = load_config(RunDirectory(run))
     quoted = Path(shlex.quote(str(run)))  # as a shell reads it
     return task_of(config).example_command(config, quoted, shlex.quote(data))
 
 
 def _exposure_gap(validation: Validation) -> str:
-    """The exposure gap, where one was measured."""
+    """The exposure gap as text; empty if it was not measured."""
     return f", exposure gap {validation.gap:.3f}" if validation.gap else ""
 
 
-def check_data(request: TrainingRequest, *, wording: Wording = PYTHON) -> Iterator[str]:
-    """Findings as lines of text in the words of a front end, in the order they become known.
+def check_data(
+    request: TrainingRequest, *, wording: Wording = PYTHON, watch: Watch = False
+) -> Iterator[str]:
+    """Check data as training would; yield findings as lines, in the wording of a front end.
 
-    DataError at the end where training would stop at a bad row; here all of them are counted first.
+    All bad rows are counted; DataError at the end if training would stop at one.
     """
-    return task_of_options(request).check_data(request, wording)
+    task = task_of_options(request)
+    with open_observer(watch) as observer:
+        yield from task.check_data(request, wording, observer)

@@ -1,16 +1,16 @@
-"""Sequence-level distillation: a small student learns from what its teachers output.
+"""Sequence-level distillation: a small student learns from its teachers' outputs.
 
 Kim and Rush 2016, Sequence-Level Knowledge Distillation: the targets of the training rows are
-replaced by the teachers' own outputs, which are easier to learn than people's.
+replaced by the teachers' own outputs, which are easier to learn than human ones.
 
-Back-translation is the same the other way round: further texts are what the new run is to write,
-and a run of the other direction gives their sources (Sennrich, Haddow and Birch 2016, Improving
-Neural Machine Translation Models with Monolingual Data).
+Back-translation uses the same steps: further texts become targets of the new run, and a run of the
+reverse direction gives their sources (Sennrich, Haddow and Birch 2016, Improving Neural Machine
+Translation Models with Monolingual Data).
 
     RUN/distilled/  teachers.json    whose outputs these are, and how they were searched
                     pairs.jsonl      a source and an output a line, in the order of the sources
 
-Outputs are appended group by group, so a distillation that was stopped goes on where it was.
+Outputs are appended group by group, so an interrupted distillation resumes where it stopped.
 """
 
 import hashlib
@@ -44,46 +44,46 @@ from seqloom.tasks.report_rows import corpus_rows
 __all__ = ["DistillationOptions", "DistillationResult", "DistilledModel", "distill"]
 
 FOLDER, PAIRS = "distilled", "pairs.jsonl"
-GROUP = 256  # sources whose outputs are saved at once
-HELD_OUT = 1_000  # rows that teacher and student are compared on
-SINGLE = 20  # inputs that are timed one at a time
+GROUP = 256  # sources decoded and saved together
+HELD_OUT = 1_000  # rows on which teacher and student are compared
+SINGLE = 20  # inputs timed one at a time
 
 
 class TeacherInput(NamedTuple):
-    """A text that teachers read, and the true outputs that it is to be learnt with."""
+    """A source text for the teachers, and the true outputs to train on besides theirs."""
 
     text: str
     known: tuple[str, ...] = ()
-    asked: bool = True  # whether the teachers' output is learnt too
+    asked: bool = True  # whether the student trains on the teachers' output
 
 
 @dataclass(frozen=True)
 class DistillationOptions:
-    """What the student learns from."""
+    """Options of a distillation."""
 
     more: Path | None = None  # a text file of further sources, one a line
-    search: Search | None = None  # of the teachers; None for their own
-    n_best: int = 1  # outputs of the teachers to learn for each source
-    references: bool = False  # whether to learn the true targets too
-    token_level: bool = False  # whether to learn the teachers' distribution at each position too
-    back: bool = False  # whether to learn the other direction, from outputs to what was read
+    search: Search | None = None  # of the teachers; None for each run's own
+    n_best: int = 1  # teacher outputs per source
+    references: bool = False  # whether to train on the true targets too
+    token_level: bool = False  # whether to match the teachers' distribution at each position
+    back: bool = False  # whether to train the reverse direction (back-translation)
     model: str = ""  # the student's preset: "fast" unless given, or "auto" for the other direction
 
     @property
     def preset(self) -> str:
-        """The preset that the student gets."""
+        """The student's preset."""
         return self.model or ("auto" if self.back else "fast")
 
 
 @dataclass(frozen=True)
 class DistilledModel:
-    """One model on the held-out rows: how good it is, how fast, and how large."""
+    """Quality, speed and size of one model on the held-out rows."""
 
     name: str
     scores: tuple[Score, ...]
     rows_per_second: float
-    milliseconds: float  # the median time of one input alone
-    megabytes: float  # of its weights
+    milliseconds: float  # median latency of a single input
+    megabytes: float  # size of its weights
 
     def as_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -92,10 +92,10 @@ class DistilledModel:
 
 @dataclass(frozen=True)
 class DistillationResult:
-    """A student, and how it compares with its teachers."""
+    """The trained student, compared with its teachers."""
 
     training: TrainingResult
-    teacher: DistilledModel | None  # None where it has the other direction
+    teacher: DistilledModel | None  # None for the reverse direction
     student: DistilledModel
 
     def as_dict(self) -> dict[str, Any]:
@@ -117,8 +117,8 @@ def distill(
 ) -> DistillationResult:
     """Train a student on the outputs of one teacher, or of several as an ensemble.
 
-    The sources are those that the first teacher was trained on and those of `settings.more`;
-    `options` are the student's own, as for `train`. The same call resumes what was stopped.
+    The sources are the first teacher's training rows and those of `settings.more`; `options` are
+    the student's, as for `train`. The same call resumes an interrupted distillation.
     """
     settings, watch = settings or DistillationOptions(), watch or SilentObserver()
     teacher, first = load(*teachers), RunDirectory(Path(teachers[0]))
@@ -155,42 +155,42 @@ def distill(
 def _check_back(
     teacher: Predictor, teachers: Sequence[str | Path], settings: DistillationOptions
 ) -> None:
-    """ConfigError where the other direction cannot be learnt."""
+    """ConfigError if the reverse direction cannot be trained."""
     if teacher.as_text_predictor() is None or not teacher.source.is_text:
         raise ConfigError(
-            "the other direction of a run can be learnt if both of its columns are texts",
+            "back-translation needs a run whose source and target are both text",
             place=str(teachers[0]),
             remedy="name a run from text to text",
         )
     if settings.token_level:
         raise ConfigError(
-            "a run of the other direction has no distribution to learn",
+            "back-translation has no teacher distribution to match",
             remedy="leave token_level or back out",
         )
 
 
 def _rows(directory: RunDirectory, model: Predictor, part: str) -> Iterator[Any]:
-    """The rows that a run learnt from or held out, group by group."""
+    """The training or held-out rows of a run, in groups."""
     corpus = Corpus.open(directory.cache_directory / part)
     for start in range(0, len(corpus), GROUP):
         yield from corpus_rows(corpus, model, np.arange(start, min(start + GROUP, len(corpus))))
 
 
 def _column_options(teacher: Predictor) -> dict[str, Any]:
-    """The columns of the pairs are what the teacher reads and writes."""
+    """Column options of the pairs file: those of the teacher's source and target."""
     tables = teacher.config.model_dump(mode="json")
     data = {
         "source": "source",
         "target": "target",
         "max_source": tables["data"]["max_source"],
-        "recased": 0.0,  # the teacher's rows hold copies in capitals already
+        "recased": 0.0,  # the teacher's rows already include recased copies
     }
     greedy = {"search": {"method": {"kind": "greedy"}}} if teacher.as_text_predictor() else {}
     return {"data": data, "source": tables["source"], "target": tables["target"], **greedy}
 
 
 def _teaching_options(teacher: Predictor, teachers: Sequence[str | Path]) -> dict[str, Any]:
-    """The student learns the teachers' distributions over the vocabulary of the first."""
+    """Options for token-level distillation over the first teacher's vocabulary."""
     shared = teacher.config.model.share_vocabulary
     return {
         "model": {"share_vocabulary": shared},
@@ -205,7 +205,7 @@ def _write_pairs(
     settings: DistillationOptions,
     watch: TrainingObserver,
 ) -> Path:
-    """The teachers' outputs for every source; those that are there already are kept."""
+    """Write the teachers' outputs for every source, keeping those already written."""
     folder = directory.path / FOLDER
     pairs = folder / PAIRS
     other = "other teachers, another search or other sources"
@@ -227,7 +227,7 @@ def _write_pairs(
 def _sources(
     first: RunDirectory, teacher: Predictor, settings: DistillationOptions
 ) -> Iterator[TeacherInput]:
-    """Each source once, with the true targets that it is to be learnt with."""
+    """Each distinct source once, with the true targets to train on."""
     targets: dict[str, list[str]] = {}
     for row in _rows(first, teacher, "train"):
         targets.setdefault(row.source, []).append(row.target)
@@ -246,7 +246,7 @@ def _output_lines(
     settings: DistillationOptions,
     first: int,
 ) -> list[str]:
-    """The pairs of a group of sources, the first of which has this number, as lines of JSON.
+    """The pairs of a group of sources as JSON lines; `first` is the number of the first source.
 
     A blank output teaches nothing and is left out.
     """
@@ -264,7 +264,7 @@ def _output_lines(
 
 
 def _identity(teachers: Sequence[str | Path], settings: DistillationOptions) -> bytes:
-    """Whose outputs these are: the teachers' steps, the search, and the further sources."""
+    """What the outputs depend on: the teachers' steps, the search, and the further sources."""
     steps = [best_step(RunDirectory(Path(each))) for each in teachers]
     return json.dumps(
         {
@@ -285,7 +285,7 @@ def _hash(path: Path) -> str:
 
 
 def _complete_sources(pairs: Path) -> int:
-    """How many sources have all their outputs; a source that a kill may have cut is dropped."""
+    """Count the sources with all their outputs; drop one that a kill may have cut short."""
     if not pairs.is_file():
         return 0
     with durable.run_errors(pairs), pairs.open("r+b") as file:
@@ -303,7 +303,7 @@ def _complete_sources(pairs: Path) -> int:
 
 
 def _source_number(line: bytes, pairs: Path) -> int:
-    """The number of the source that a line of outputs belongs to."""
+    """The source number of a line of outputs."""
     try:
         return int(json.loads(line)["number"])
     except (ValueError, KeyError, TypeError):
@@ -317,9 +317,9 @@ def _source_number(line: bytes, pairs: Path) -> int:
 def _measure(
     name: str, model: Predictor, runs: Sequence[str | Path], rows: Sequence[tuple[str, str]]
 ) -> DistilledModel:
-    """A model on held-out rows, all at once and one at a time."""
+    """Measure a model on held-out rows, in batches and one at a time."""
     sources = [source for source, _ in rows]
-    model.predict(sources[:SINGLE])  # whatever is made when first used
+    model.predict(sources[:SINGLE])  # warm up: caches are filled at first use
     began = time.perf_counter()
     outputs = model.predict(sources)
     seconds = time.perf_counter() - began

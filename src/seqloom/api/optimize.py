@@ -1,4 +1,4 @@
-"""A run made fast: int8 and shortlists, what each costs and gains, and which of them is kept."""
+"""Optimize a run: measure int8 and shortlists, what each costs and gains, and keep the best."""
 
 import statistics
 import time
@@ -14,7 +14,7 @@ from seqloom.data import Corpus, Data, Report
 from seqloom.engine.core_model import CompiledModel
 from seqloom.engine.matrices import Precision
 from seqloom.engine.selection import select_engine
-from seqloom.engine.shortlist import Missed, Pair, Shortlist
+from seqloom.engine.shortlists.shortlist import Missed, Pair, Shortlist
 from seqloom.engine.stored_form import byte_count
 from seqloom.errors import ConfigError, RunError
 from seqloom.metrics import Score
@@ -28,9 +28,9 @@ from seqloom.tasks.report_rows import HeldOutRow, encode_held_out, open_held_out
 
 __all__ = ["MeasuredForm", "Optimization", "OptimizeRequest", "optimize"]
 
-ROUNDS = 3  # in which every form has its turn
-ALONE = 40  # sentences that are decoded one at a time
-LEARNT_ROWS = 1_000_000  # training rows at most that a shortlist is learnt from
+ROUNDS = 3  # of alternating measurements
+ALONE = 40  # sentences decoded one at a time
+LEARNT_ROWS = 1_000_000  # most training rows to learn a shortlist from
 FORMS: tuple[tuple[Precision, bool], ...] = (
     ("float32", False),
     ("float32", True),
@@ -41,27 +41,27 @@ FORMS: tuple[tuple[Precision, bool], ...] = (
 
 @dataclass(frozen=True)
 class OptimizeRequest:
-    """On which rows forms are measured, and which of them is kept."""
+    """The rows to measure on, and the rule for choosing a form."""
 
-    data: Data | None = None  # the rows that training held out, if absent
+    data: Data | None = None  # the run's held-out rows, if absent
     rows: int = 500
-    loss: float = 0.2  # of the leading metric, that speed may cost
+    loss: float = 0.2  # most of the leading metric that speed may cost
     choice: EngineChoice = EngineChoice()  # noqa: RUF009  (it is frozen)
 
 
 @dataclass(frozen=True)
 class MeasuredForm:
-    """A form of a model: what it costs and gains on held-out rows."""
+    """One form of a model (precision, shortlist), with its quality and speed on held-out rows."""
 
     precision: Precision
     shortlist: bool
     metric: str
     score: float
     objective: float  # the score, negated where lower is better
-    equal: float  # share of outputs that are those of float32 without a shortlist
-    per_second: float  # sentences, all at once
-    milliseconds: float  # of a sentence by itself
-    megabytes: float  # of weights
+    equal: float  # share of outputs equal to those of float32 without a shortlist
+    per_second: float  # sentences per second in batches
+    milliseconds: float  # latency of a single sentence
+    megabytes: float  # size of the weights
 
     @classmethod
     def of(
@@ -73,7 +73,7 @@ class MeasuredForm:
         seconds: tuple[float, float],
         size: float,
     ) -> "MeasuredForm":
-        """A form by its precision and shortlist, with seconds of a sentence among all and alone."""
+        """A measured form; the times are seconds per sentence, in batches and alone."""
         together, alone = seconds
         return cls(
             *key,
@@ -88,13 +88,13 @@ class MeasuredForm:
 
     @property
     def name(self) -> str:
-        """In a few words."""
+        """A short name."""
         return f"{self.precision}, shortlist" if self.shortlist else self.precision
 
 
 @dataclass(frozen=True)
 class Optimization:
-    """Every form of a run, and the one that is kept."""
+    """All measured forms of a run, and the chosen one."""
 
     run: str
     rows: int
@@ -134,14 +134,13 @@ class Optimization:
 
 
 def optimize(run: str | Path, request: OptimizeRequest | None = None) -> Optimization:
-    """Measure every form of a run on rows it has not learnt from, and keep the best in the run.
+    """Measure every form of a run on held-out rows, and keep the best in the run.
 
-    That is the fastest that costs no more of the leading metric than the request allows, or the
-    one it names.
+    The best is the fastest within the request's tolerance, or the one it names.
     """
     directory = RunDirectory(Path(run))
-    load_config(directory)  # where there is no run, none is begun by locking it
-    with directory.lock():  # so that the step that is measured stays the best
+    load_config(directory)  # checked before the lock, which would create the directory
+    with directory.lock():  # so that training does not replace the measured step
         return _optimize(directory, request or OptimizeRequest())
 
 
@@ -167,7 +166,7 @@ def _optimize(directory: RunDirectory, asked: OptimizeRequest) -> Optimization:
 
 
 def require_core(model: TextPredictor) -> CompiledModel:
-    """The model in the core; ConfigError where a side of it runs elsewhere."""
+    """The model's engine; ConfigError unless the compiled core runs both sides."""
     if model.engine is None or model.engine.compiled is None:
         raise ConfigError(
             f"the compiled engine does not run both sides of this model: {model.describe_engine()}",
@@ -177,7 +176,7 @@ def require_core(model: TextPredictor) -> CompiledModel:
 
 
 def require_symbols(model: TextPredictor) -> None:
-    """ConfigError where a source has no symbols, or their letters too, to learn shortlists from."""
+    """ConfigError if the source has no symbols to learn shortlists from, or reads letters too."""
     symbols = model.source.items.symbols
     if symbols is None or symbols.spelling:
         raise ConfigError(
@@ -187,7 +186,7 @@ def require_symbols(model: TextPredictor) -> None:
 
 
 def learn_shortlist(directory: RunDirectory, model: TextPredictor) -> Shortlist:
-    """What each source symbol may become, learnt from the rows that training learnt from."""
+    """Learn a shortlist of target symbols for each source symbol from the training rows."""
     try:
         corpus = Corpus.open(directory.cache_directory / "train")
     except RunError:
@@ -201,7 +200,7 @@ def learn_shortlist(directory: RunDirectory, model: TextPredictor) -> Shortlist:
 
 
 def _pairs(corpus: Corpus) -> Iterator[Pair]:
-    """The rows as ids of both sides, spread evenly where there are very many."""
+    """Pairs of source and target ids; an evenly spaced sample of very many rows."""
     sides = []
     for side in ("source", "target"):
         values, rows = corpus.flat(side)
@@ -222,7 +221,7 @@ def _open_rows(
 def _forms(
     model: TextPredictor, shortlist: Shortlist
 ) -> Iterator[tuple[tuple[Precision, bool], TextPredictor]]:
-    """The model in every precision, with and without the shortlist."""
+    """Every form: each precision, with and without the shortlist."""
     for precision, short in FORMS:
         words = shortlist if short else None
         engine = select_engine(model.network, precision=precision, shortlist=words)
@@ -232,7 +231,7 @@ def _forms(
 def measure_forms(
     models: Mapping[tuple[Precision, bool], TextPredictor], held: Sequence[HeldOutRow]
 ) -> list[MeasuredForm]:
-    """Each form on the same rows, in turn, round after round; medians over the rounds."""
+    """Measure the forms on the same rows in alternating rounds; times are medians."""
     times: dict[tuple[Precision, bool], list[tuple[float, float]]] = {key: [] for key in models}
     texts: dict[tuple[Precision, bool], list[str]] = {}
     rows = [row.source_values for row in held]
@@ -263,7 +262,7 @@ def measure_forms(
 
 
 def choose_form(forms: Sequence[MeasuredForm], asked: OptimizeRequest) -> MeasuredForm:
-    """The form that the request names, or the fastest of those that cost no more than it allows."""
+    """The form that the request names, or the fastest within its tolerance."""
     choice, least = asked.choice, forms[0].objective - asked.loss
     named = [
         form
@@ -275,20 +274,20 @@ def choose_form(forms: Sequence[MeasuredForm], asked: OptimizeRequest) -> Measur
 
 
 def _megabytes(model: TextPredictor) -> float:
-    """What the core's weights take."""
+    """Megabytes of the core's weights."""
     form = require_core(model)
     return sum(byte_count(side.stack) for side in (form.encoder, form.decoder)) / 2**20
 
 
 def _positions(model: TextPredictor) -> int:
-    """The most positions that an input or an output can have, up to a power of two."""
+    """The greatest number of positions of an input or output, rounded up to a power of two."""
     most, options = model.config.data.max_source + model.source.closing, model.config.search
     longest = max(most, int(most * options.max_ratio) + options.max_extra)
     return 1 << max(8, (longest - 1).bit_length())
 
 
 def align_columns(header: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Rows of cells in columns, the first to the left and the others to the right."""
+    """Format rows of cells as columns; the first is left-aligned, the others right-aligned."""
     widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
     return [
         "  ".join(

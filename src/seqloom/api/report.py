@@ -1,9 +1,10 @@
-"""A report of a run: what its directory holds, and what its model makes of held-out rows."""
+"""A run's report: facts from its directory, and results on held-out rows."""
 
 from pathlib import Path
 from typing import TypedDict
 
 from seqloom.api.load import load
+from seqloom.api.training_result import read_diagnosis
 from seqloom.config import flatten
 from seqloom.data import Corpus, Data
 from seqloom.drawing.curves import Curves
@@ -20,20 +21,20 @@ from seqloom.version import __version__
 
 __all__ = ["report", "write_report"]
 
-ROWS = 500  # that are judged
+ROWS = 500  # evaluated
 
 
 def write_report(run: str | Path, to: Path, *, data: Data | None = None) -> RunReport:
-    """Make the report and write it as one HTML page."""
+    """Write the report of a run as one HTML page."""
     made = report(run, data=data)
     write_bytes(to, made.page().encode())
     return made
 
 
 def report(run: str | Path, *, data: Data | None = None, most: int = ROWS) -> RunReport:
-    """What is known of a run, with results on data it has not seen.
+    """Build the report of a run, with results on data it was not trained on.
 
-    Without data these are the rows that training held out, as far as the run still has them.
+    Without `data`, these are the run's held-out rows, if it still has them.
     """
     directory, model = RunDirectory(Path(run)), load(run)
     results = task_of(model.config).report(directory, model, data, most=most)
@@ -53,6 +54,7 @@ def _report_header(directory: RunDirectory, model: Predictor, data: Data | None)
         "best": step.number,
         "options": tuple((name, str(value)) for name, value in flatten(model.config).items()),
         "repeat": _repeat(directory, data),
+        "diagnosis": read_diagnosis(directory, progress.step),
     }
 
 
@@ -66,12 +68,13 @@ class ReportHeader(TypedDict):
     best: int
     options: tuple[tuple[str, str], ...]
     repeat: tuple[str, ...]
+    diagnosis: str
 
 
 def _facts(
     directory: RunDirectory, model: Predictor, progress: Progress, step: int
 ) -> tuple[tuple[str, str], ...]:
-    """What was learnt from, how, and for how long."""
+    """The data, the model and the training as (name, text)."""
     facts = [
         ("source", model.source.describe()),
         ("target", model.target.describe()),
@@ -90,7 +93,7 @@ def _facts(
 
 
 def _repeat(directory: RunDirectory, data: Data | None) -> tuple[str, ...]:
-    """Commands that lead here again; the run does not know where its data lies."""
+    """Commands that reproduce the run and the report; the path of the data is not known."""
     run = directory.path
     tested = data if isinstance(data, str | Path) else "TEST"
     return (

@@ -1,4 +1,4 @@
-"""The options that a sweep tries, and how long it tries each: a small TOML file."""
+"""The search space of a sweep and its training budget, declared in a TOML file."""
 
 import math
 import reprlib
@@ -16,20 +16,20 @@ NUMBERS = {"trials": 9, "first": 200, "factor": 3}
 MOST_TRIALS = 1_000
 
 Choice = tuple[Any, ...]
-"""Values of which one is taken."""
+"""The values of a categorical option."""
 
 
 @dataclass(frozen=True)
 class Range:
-    """Numbers between two ends, both included; whole ones where both ends are."""
+    """A closed interval of numbers; of whole numbers if both bounds are whole."""
 
     low: float
     high: float
-    log: bool = False  # whether 1 to 10 is as likely as 10 to 100
+    log: bool = False  # sample on a logarithmic scale
 
     @property
     def whole(self) -> bool:
-        """Whether only whole numbers are meant."""
+        """Whether only whole numbers are drawn."""
         return isinstance(self.low, int) and isinstance(self.high, int)
 
 
@@ -45,7 +45,7 @@ class SweepSpace:
 
     @property
     def rungs(self) -> list[tuple[int, int]]:
-        """For each rung, how many trials reach it and after how many updates it ends."""
+        """For each rung, the number of trials and the update at which it ends."""
         found = [(self.trials, self.first)]
         while found[-1][0] >= self.factor:
             trials, updates = found[-1]
@@ -54,7 +54,7 @@ class SweepSpace:
 
 
 def load_sweep_space(path: Path) -> SweepSpace:
-    """The space that a file declares; ConfigError, naming the place, where it declares none."""
+    """Read the space from a file; ConfigError names the place of what is wrong."""
     tables = load(path)
     unknown = sorted(tables.keys() - {*NUMBERS, "space"})
     if unknown:
@@ -88,7 +88,7 @@ def _number(tables: Mapping[str, Any], name: str, path: Path) -> int:
 
 
 def _entries(table: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """What is declared under each dotted name; a table with ends is a range, another one nests."""
+    """The declared values by dotted name; a table with `low` and `high` is a range, others nest."""
     for name, value in table.items():
         if isinstance(value, Mapping) and not {"low", "high"} & value.keys():
             yield from _entries(value, f"{prefix}{name}.")

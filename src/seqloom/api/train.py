@@ -31,7 +31,7 @@ from seqloom.training import Ranks
 
 __all__ = ["TrainingResult", "train"]
 
-TARGET = "target"  # the name of a target column that has none
+TARGET = "target"  # the name given to an unnamed target column
 
 
 def train(
@@ -61,10 +61,9 @@ def train(
     `options` are nested tables as in config.toml: `{"training": {"updates": 500}}`. With `base`, a
     new run starts from the fields and the weights of that run (S6.7). After `until` updates
     training pauses, validated and saved; a later call resumes it exactly. `restart` deletes the
-    contents of `run` once the new run is known to be possible.
-    Progress is shown in a terminal or a notebook; `watch=False` hides it, `watch=True` always shows
-    it, and an observer receives the events instead.
-    Under torchrun all ranks make the same call; only the first reads the data.
+    contents of `run` once the new run has passed its checks. Progress is shown in a terminal or a
+    notebook; `watch=False` hides it, `watch=True` always shows it, and an observer receives the
+    events instead. Under torchrun every rank makes the same call; only rank 0 reads the data.
     """
     directory, apart = _run_and_targets(targets, run)
     columns = column_overrides(source, target, weight=weight)
@@ -92,7 +91,7 @@ class _Call:
             return self._lead(stop, None, observer)
 
     def _train_as_rank(self, place: TorchrunEnvironment, watch: Watch) -> TrainingResult:
-        """Train as one of torchrun's ranks: the first leads, the others follow it."""
+        """Train as a rank of torchrun: rank 0 leads, the others follow."""
         with stop_signals(first=place.rank == 0) as stop, join_ranks(place, stop) as ranks:
             if ranks.rank:
                 follow(lambda: open_learner(self.directory), ranks)
@@ -111,16 +110,20 @@ class _Call:
         request = _apply_base(self.base, directory, self.request, restart=restart)
         task = _task(directory, request, restart)
         draft, missing = None, directory.missing_parents()
-        if restart or not directory.exists:
+        is_new = restart or not directory.exists
+        if is_new:
             data_files(request.data)
-            draft = task.draft(request, observer)
         with directory.lock(), torch.random.fork_rng():
-            if restart:
-                observer.on_message(f"{directory.clear():,} saved steps are removed")
+            request = replace(request, cache=directory.cache_directory)
             with directory.undo_failed_start(missing):
-                prepared = task.prepare(directory, request, observer, draft=draft)
-                del draft  # its sample of the data is not needed any more
-                training = TrainingSession(directory, prepared, observer, self.until)
+                if is_new:
+                    draft = task.draft(request, observer)
+                if restart:
+                    observer.on_message(f"{directory.clear():,} saved steps are removed")
+                with directory.undo_failed_start(missing):
+                    prepared = task.prepare(directory, request, observer, draft=draft)
+                    del draft  # frees its sample of the data
+                    training = TrainingSession(directory, prepared, observer, self.until)
             stop.defer()
             return training.run(stop, ranks)
 
@@ -141,7 +144,7 @@ def _run_and_targets(
 def _read_given(
     data: DataLike, targets: DataLike | None, valid: Any, columns: Overrides
 ) -> tuple[Data, Data | None, Overrides]:
-    """Training rows and held-out rows; separate sources and targets are joined.
+    """The training rows and held-out rows; separate sources and targets are joined.
 
     In a table of sources, the targets become the column that `target` names.
     """
@@ -157,7 +160,7 @@ def _read_given(
             remedy=Remedy("write {} if you mean the kind", Setting("target", f":{name}")),
         )
     if valid is not None and (not isinstance(valid, tuple) or len(valid) != 2):
-        raise ConfigError("targets lie apart", remedy="give held-out data as valid=(X, y)")
+        raise ConfigError("the targets are separate", remedy="give held-out data as valid=(X, y)")
     if valid is not None:
         held_out = join_targets(*valid, name)
     named = {"data": {"target": name}} if has_names(rows) else {}
@@ -165,7 +168,7 @@ def _read_given(
 
 
 def _task(directory: RunDirectory, request: TrainingRequest, restart: bool) -> Task[Any]:
-    """The task of the run to resume, or of the requested one."""
+    """The task of the run to resume, or of the request."""
     if restart or not directory.exists or directory.latest_checkpoint() is None:
         return task_of_options(request)
     return task_of(load_config(directory))

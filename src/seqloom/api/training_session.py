@@ -1,8 +1,8 @@
-"""One session of a run: updates, validations and checkpoints, until the end or a signal."""
+"""A training session: updates, validations and checkpoints, until the end or a signal."""
 
 import dataclasses
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from copy import deepcopy
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from seqloom.api.training_result import TrainingResult, not_validated
 from seqloom.config import flatten
 from seqloom.drawing.curves import Curves, draw_curves
 from seqloom.errors import DivergedError, Interrupted, RunError, SeqloomError
-from seqloom.metrics import baseline_ahead
+from seqloom.metrics import Interval, baseline_ahead
 from seqloom.runs.contents import best_step, model_weights
 from seqloom.runs.held_out import Diagnosis, diagnose
 from seqloom.runs.learner import Learner, new_network
@@ -26,21 +26,25 @@ from seqloom.runs.processes.device import surroundings, threads
 from seqloom.runs.processes.torchrun import LeaderMessage
 from seqloom.runs.processes.workers import local_workers
 from seqloom.runs.progress import Plan, TrainingObserver, Validation, ValidationSample
+from seqloom.runs.request import SURVEY
 from seqloom.runs.teaching import write_taught_positions
-from seqloom.runs.time_budget import refit_schedule, validation_interval
+from seqloom.runs.timing.time_budget import refit_schedule, validation_interval
+from seqloom.runs.vocabulary import VOCABULARY
 from seqloom.store import RunDirectory
+from seqloom.store.durable import remove_tree
 from seqloom.store.tensors import average_tensors
 from seqloom.tasks import task_of
+from seqloom.tasks.evaluation import advice
 from seqloom.training import SINGLE_PROCESS, PeerLostError, Ranks, Update
 
 __all__ = ["TrainingSession"]
 
 EVENT_EVERY = 20  # updates
-COMPARED_ROWS = 100_000  # to learn from, up to which baselines are learnt too
+COMPARED_ROWS = 100_000  # most training rows for which baselines are fitted too
 
 
 class TrainingSession:
-    """One session of a run, in the process that validates and saves."""
+    """One session of training a run, in the process that validates and saves."""
 
     def __init__(
         self,
@@ -60,12 +64,12 @@ class TrainingSession:
         masking = self.task.masking(self.config, prepared.target)
         self.learner = Learner(self.config, network, prepared.train, masking)
         self.loggers: list[RunLogger] = []
-        self.told = 0  # updates of the schedule, as last reported
+        self.told = 0  # length of the schedule in updates, as last reported
 
     def run(self, stop: StopRequest, ranks: Ranks | None) -> TrainingResult:
         """Train from the newest valid checkpoint until the end or a signal.
 
-        `ranks` are those that torchrun started; None starts local workers.
+        `ranks` are torchrun's; None starts local workers.
         """
         if self.config.training.teaching.runs:
             write_taught_positions(self.directory, self.config, self.prepared.train, self.watch)
@@ -90,7 +94,7 @@ class TrainingSession:
         return self._finish()
 
     def _ranks(self, stop: StopRequest, launched: Ranks | None) -> AbstractContextManager[Ranks]:
-        """The ranks that share each batch, ready to begin."""
+        """The ranks that share each batch."""
         if launched is None and self.config.training.workers == 1:
             return nullcontext(SINGLE_PROCESS)
         if launched is None:
@@ -137,7 +141,7 @@ class TrainingSession:
                 self.watch.on_message(f"step {self._save_unvalidated()} is saved")
 
     def _tell_schedule(self) -> None:
-        """Say once how many updates fit into the time, and whenever that is measured anew."""
+        """Report how many updates fit into the time budget, whenever that estimate changes."""
         fitted = self.learner.progress.scheduled
         if fitted and fitted != self.told:
             self.told = fitted
@@ -148,13 +152,13 @@ class TrainingSession:
         self.directory.append_event({**event, "time": now})
 
     def _record(self, event: dict[str, Any], **texts: list[dict[str, str]]) -> None:
-        """Put an event among the others; texts are not for the loggers of figures."""
+        """Append an event, and pass its numbers on to the loggers."""
         self._append_event({**event, **texts})
         for logger in self.loggers:
             logger.add_event(event)
 
     def _updates(self, ranks: Ranks) -> Iterator[Update]:
-        """The updates to make; one that leaves the finite numbers is an event too."""
+        """Yield the updates of this session; a divergence is recorded as an event."""
         try:
             yield from self.learner.updates(ranks)
         except DivergedError as error:
@@ -171,9 +175,9 @@ class TrainingSession:
 
     @property
     def _lacks_validation(self) -> bool:
-        """Whether the step that training starts from is still to be validated.
+        """Whether the step that training starts from lacks its validation.
 
-        A signal may have interrupted that; or it is step 0 of a run that begins with a model.
+        A signal may have interrupted it, or it is step 0 of a run with a base.
         """
         progress = self.learner.progress
         begun = progress.step > 0 or progress.origin.validated
@@ -195,7 +199,7 @@ class TrainingSession:
 
     @property
     def _stop_reason(self) -> str:
-        """Why training is over; empty while it is not."""
+        """Why training has ended; empty while it goes on."""
         training, progress = self.config.training, self.learner.progress
         best = progress.best(training.monitor)
         if best is not None and best.reaches(training.target, training.monitor):
@@ -217,8 +221,8 @@ class TrainingSession:
         changed = [name for name, value in here.items() if before.get(name, value) != value]
         if changed and self.learner.progress.step:
             self.watch.on_message(
-                f"{', '.join(changed)} differ from when this run was last trained: it goes on, "
-                "though not bit for bit as it would have there"
+                f"{', '.join(changed)} differ from when this run was last trained: it resumes, "
+                "but not bit for bit as it would there"
             )
 
     def _plan(self, notes: list[str]) -> Plan:
@@ -233,9 +237,9 @@ class TrainingSession:
         )
 
     def _validate(self, stop: StopRequest) -> None:
-        """Measure the weights that would be used, save the step, and keep only the steps needed.
+        """Validate the weights, save a checkpoint, and prune the checkpoints not needed.
 
-        A signal ends the measuring: the step is saved, and measured when the run goes on.
+        A signal interrupts validation: the step is saved, and validated when the run resumes.
         """
         try:
             with stop.interruptible("stopped"), threads(cores()):
@@ -248,21 +252,22 @@ class TrainingSession:
         if progress.scheduled:
             progress = refit_schedule(training, progress)
         self.learner.progress = progress
-        self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
+        self._save(files)
         figures = {**dataclasses.asdict(validation), "seconds": progress.seconds}
         shown = samples[: training.samples]
         rows = [dataclasses.asdict(each) for each in shown]
         self._record({"event": "validation", **figures}, samples=rows)
         best = progress.best(training.monitor) or validation
         choice = training.monitor, training.average, training.average_steps
-        before = replace(progress, validations=progress.validations[:-1])  # should this step fail
+        before = replace(progress, validations=progress.validations[:-1])  # in case this step fails
         keep = {*progress.steps_to_average(*choice), *before.steps_to_average(*choice)}
         self.directory.prune({best.step, *keep})
         self.watch.on_validation(validation, shown, best=best == validation)
 
     def _measure(self) -> tuple[dict[str, dict[str, Tensor]], Validation, list[ValidationSample]]:
-        """The checkpoint's files, the held-out results of its weights or their average, and sample
-        outputs."""
+        """Validate the weights or their average; return the checkpoint's files, the results and
+        sample outputs.
+        """
         training, progress = self.config.training, self.learner.progress
         choice = training.monitor, training.average, training.average_steps
         files = self.learner.files()
@@ -280,7 +285,7 @@ class TrainingSession:
         return files, held_out.validation(progress, measured, samples), samples
 
     def _load_step_weights(self, numbers: list[int]) -> list[dict[str, Tensor]]:
-        """The weights of these steps; unreadable ones are reported and left out."""
+        """Load the weights of these steps; unreadable ones are reported and skipped."""
         found = []
         for step in self.directory.checkpoints():
             if step.number in numbers:
@@ -295,12 +300,19 @@ class TrainingSession:
         return Interrupted("stopped", remedy=f"{saved}: give the same command again to go on")
 
     def _save_unvalidated(self) -> int:
-        """Save the newest update unless its validation saved it; return its step."""
+        """Save the newest update unless validation already saved it; return its step."""
         progress = self.learner.progress
         if not any(each.step == progress.step for each in progress.validations):
-            files = self.learner.files()
-            self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
+            self._save(self.learner.files())
         return progress.step
+
+    def _save(self, files: dict[str, dict[str, Tensor]]) -> None:
+        """Save the newest update; what its preparation kept for a break is not needed any more."""
+        progress = self.learner.progress
+        self.directory.save_checkpoint(progress.step, files, progress=progress.as_dict())
+        with suppress(OSError):
+            for name in (SURVEY, VOCABULARY):
+                remove_tree(self.directory.cache_directory / name)
 
     def _finish(self) -> TrainingResult:
         progress = self.learner.progress
@@ -329,22 +341,31 @@ class TrainingSession:
             self.watch.on_message(str(error))
 
     def _compare_baselines(self) -> Diagnosis | None:
-        """Whether a simple rule learnt from the same rows does better on the held-out ones."""
+        """Whether a baseline fitted on the same rows does better on the held-out rows."""
         best = self.learner.progress.best(self.config.training.monitor)
         if best is None or len(self.prepared.train) > COMPARED_ROWS:
             return None
         reached = self.held_out.baseline_scores(self.prepared.train)
-        sentence = baseline_ahead(best.scores, reached)
+        rows = len(self.prepared.train)
+        intervals = {}
+        if best.interval:
+            bounds = Interval(best.interval["low"], best.interval["high"])
+            intervals[next(iter(best.scores))] = bounds
+        sentence = baseline_ahead(
+            best.scores, reached, advice(self.config, rows), intervals=intervals
+        )
         return Diagnosis("a baseline is ahead", sentence) if sentence else None
 
     def _diagnose(self) -> str:
-        """Report what is wrong with the model, if anything is, and record it once as an event."""
+        """Report what is wrong with the model, if anything, and record it once as an event."""
         train, valid = self.prepared.train, self.prepared.valid
         progress = self.learner.progress
         guessing = self.task.guess_loss(train, valid, self.prepared.target)
-        verdict = diagnose(progress.validations, guessing) or self._compare_baselines()
-        if verdict is None:
+        found = [diagnose(progress.validations, guessing), self._compare_baselines()]
+        told = [each for each in found if each is not None]
+        if not told:
             return ""
+        verdict = Diagnosis(told[0].name, "; ".join(each.sentence for each in told))
         self.watch.on_warning(verdict.sentence)
         event = {"event": "verdict", "step": progress.step, **dataclasses.asdict(verdict)}
         if not any(event.items() <= each.items() for each in self.directory.events()):

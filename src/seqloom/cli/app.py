@@ -1,4 +1,4 @@
-"""The commands; each is a few lines over `seqloom.api`, imported when a command needs it."""
+"""The commands, each a few lines over `seqloom.api`, which is imported when a command runs."""
 
 import gc
 import json
@@ -41,7 +41,9 @@ from seqloom.errors import ConfigError
 
 __all__ = ["app", "main"]
 
-COLLECT_EVERY = 50_000  # objects: more often, looking for garbage takes a quarter of the start
+COLLECT_EVERY = (
+    50_000  # allocations between garbage collections, which otherwise take a quarter of the start
+)
 
 app = typer.Typer(
     name="seqloom",
@@ -55,7 +57,7 @@ app = typer.Typer(
 
 
 def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Offer a function as a command, with an option for each field of the groups it takes."""
+    """Register a function as a command, with an option for each field of its option groups."""
     add_command(app, function)
     return function
 
@@ -91,9 +93,9 @@ def demo(
             "melody, clips, search or series"
         ),
     ] = "french",
-    run: Annotated[Path | None, typer.Option("--run", help="where to keep the run")] = None,
+    run: Annotated[Path | None, typer.Option("--run", help="directory of the run")] = None,
 ) -> None:
-    """Train on built-in data, show results and a picture, and say what to type next."""
+    """Train on built-in data; show results, a picture and the next commands to try."""
     from seqloom.demos import run_demo
 
     run_demo(name, run)
@@ -107,27 +109,29 @@ def check(
     text: LineOptions,
     chosen: ModelOptions,
 ) -> None:
-    """Read the data as training would; report every problem, sizes, and the time training takes."""
+    """Read the data as training would; report problems, sizes and the expected training time."""
+    from seqloom.api.console import PhaseConsole
     from seqloom.api.describe import check_data
     from seqloom.config import merge
     from seqloom.runs.request import TrainingRequest
 
     options = merge(columns.overrides(chosen.assignments), text.overrides)
     request = TrainingRequest(data, columns.valid, chosen.model, options)
-    for line in check_data(request, wording=CommandWording()):
-        print(line, flush=True)
+    with PhaseConsole() as console:
+        for line in check_data(request, wording=CommandWording(), watch=console):
+            print(line, flush=True)
 
 
 @dataclass(frozen=True)
 class TrainingOptions(OptionGroup):
-    """How a model is trained."""
+    """Options of training."""
 
     base: Annotated[
         Path | None,
         typer.Option(
             "--from",
             metavar="DIR",
-            help="begin with the weights of another run",
+            help="start from the weights of another run",
             rich_help_panel=MODEL,
             autocompletion=complete_run,
         ),
@@ -140,7 +144,7 @@ class TrainingOptions(OptionGroup):
         bool,
         typer.Option(
             "--restart",
-            help="remove what DIR holds of a run and begin anew",
+            help="delete the run in DIR and start over",
             rich_help_panel=MODEL,
         ),
     ] = False
@@ -148,7 +152,7 @@ class TrainingOptions(OptionGroup):
         bool,
         typer.Option(
             "--watch",
-            help="show the training in the browser as it goes on",
+            help="show training live in the browser",
             rich_help_panel=MACHINE,
         ),
     ] = False
@@ -160,7 +164,7 @@ class TrainingOptions(OptionGroup):
         typer.Option(
             "--workers",
             metavar="N",
-            help="processes that share each batch; 0 chooses",
+            help="processes that share each batch; 0: automatic",
             rich_help_panel=MACHINE,
         ),
     ] = None
@@ -169,14 +173,14 @@ class TrainingOptions(OptionGroup):
 @command
 def train(
     data: DataArgument,
-    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="where the run is kept")],
+    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="directory of the run")],
     *,
     columns: TrainingDataOptions,
     text: LineOptions,
     chosen: ModelOptions,
     training: TrainingOptions,
 ) -> None:
-    """Train a model; on an existing DIR, go on with it. Ctrl-C saves."""
+    """Train a model, or resume the run in DIR. Ctrl-C saves."""
     from seqloom.api.console import Console
     from seqloom.api.describe import example_command
     from seqloom.api.train import train as run_train
@@ -205,15 +209,15 @@ def train(
 @command
 def sweep(
     data: DataArgument,
-    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="where the trials are kept")],
+    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="directory of the trials")],
     space: Annotated[
-        Path, typer.Option("--space", metavar="FILE", help="what to try and how long, as TOML")
+        Path, typer.Option("--space", metavar="FILE", help="the search space and budget, as TOML")
     ],
     *,
     columns: TrainingDataOptions,
     chosen: ModelOptions,
 ) -> None:
-    """Try many settings for a while and the better ones for longer; on an existing DIR, go on."""
+    """Search hyperparameters by successive halving, or resume the sweep in DIR."""
     from seqloom.api.sweep import sweep as run_sweep
     from seqloom.cli.commands.sweep import report, train_command
 
@@ -240,7 +244,7 @@ app.command("import")(import_run)
 
 @command
 def score(run: RunArgument, data: DataArgument, *, columns: ColumnFlags) -> None:
-    """Give the log-probability of each given pair, as JSON lines with every token's own."""
+    """Print the log-probability of each pair and of its tokens, as JSON lines."""
     from seqloom.api.evaluate import score_rows
     from seqloom.api.load import load
 
@@ -270,7 +274,7 @@ def compare(
     ],
     as_json: JsonOption = False,
 ) -> None:
-    """Show the held-out results of runs side by side, and the options in which they differ."""
+    """Compare the held-out results of runs, and the options in which they differ."""
     from seqloom.api.compare import compare as run_compare
 
     compared = run_compare(runs)
@@ -286,7 +290,7 @@ def data(
     name: Annotated[
         str, typer.Argument(help="french, dates, languages, parts, digits, melody, clips or cats")
     ],
-    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="where the files are written")],
+    to: Annotated[Path, typer.Option("--to", metavar="DIR", help="output folder")],
 ) -> None:
     """Write a built-in data set as train.tsv, valid.tsv and test.tsv."""
     from seqloom.datasets import BUILTIN
@@ -303,7 +307,7 @@ def data(
 
 @app.command(hidden=True)
 def worker(run: RunArgument, meeting: Path, rank: int, world: int) -> None:
-    """Be a further worker of a run that another process trains."""
+    """Run as a further worker of a run that another process trains."""
     from seqloom.runs.processes.workers import work
     from seqloom.store import RunDirectory
     from seqloom.tasks import open_learner
@@ -323,7 +327,7 @@ def options() -> None:
 
 
 def main() -> None:
-    """The entry point: errors that users can cause end in one sentence and an exit code."""
+    """The entry point; user errors end in one sentence and an exit code."""
     gc.set_threshold(COLLECT_EVERY)
     with tolerate_lost_log():
         app(prog_name="seqloom")

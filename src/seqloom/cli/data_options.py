@@ -1,4 +1,4 @@
-"""Options that say where data is and which of its rows and columns count."""
+"""Option groups for data: files, columns, rows."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -48,8 +48,7 @@ OverlongOption = Annotated[
     Literal["truncate", "error", "split"] | None,
     typer.Option(
         "--overlong",
-        help="what becomes of inputs that are longer than the model takes; as in training if "
-        "absent",
+        help="what to do with inputs that are too long for the model; as in training if absent",
         rich_help_panel=DATA,
     ),
 ]
@@ -61,14 +60,12 @@ DataArgument = Annotated[
         show_default=False,
     ),
 ]
-JsonOption = Annotated[
-    bool, typer.Option("--json", help="JSON rather than lines", rich_help_panel=TOLD)
-]
+JsonOption = Annotated[bool, typer.Option("--json", help="print JSON", rich_help_panel=TOLD)]
 
 
 @dataclass(frozen=True)
 class ColumnFlags(OptionGroup):
-    """The two columns, and what happens to malformed rows."""
+    """The two columns, and the handling of malformed rows."""
 
     source: Annotated[
         str | None,
@@ -94,9 +91,7 @@ class ColumnFlags(OptionGroup):
     ] = None
     skip_bad: Annotated[
         bool,
-        typer.Option(
-            "--skip-bad", help="leave malformed rows out and count them", rich_help_panel=DATA
-        ),
+        typer.Option("--skip-bad", help="skip malformed rows and count them", rich_help_panel=DATA),
     ] = False
 
     def overrides(self, assignments: list[str] | None = None) -> "Overrides":
@@ -109,14 +104,14 @@ class ColumnFlags(OptionGroup):
 
 @dataclass(frozen=True)
 class TrainingDataOptions(ColumnFlags):
-    """The columns of data to learn from, how rows are weighed, and data held out."""
+    """The columns of the training data, row weights, and held-out data."""
 
     weight: Annotated[
         str | None,
         typer.Option(
             "--weight",
             metavar="COL",
-            help="column of numbers: how much a row counts",
+            help="column of row weights",
             rich_help_panel=DATA,
         ),
     ] = None
@@ -138,7 +133,7 @@ class TrainingDataOptions(ColumnFlags):
 
     @property
     def words(self) -> list[str]:
-        """The same as one would type it."""
+        """The options as command-line words."""
         named = {
             "--source": self.source,
             "--target": self.target,
@@ -194,6 +189,6 @@ class ModelOptions(OptionGroup):
 
     @property
     def words(self) -> list[str]:
-        """The same as one would type it."""
+        """The options as command-line words."""
         chosen = ["--model", self.model] * (self.model != "auto")
         return chosen + [word for each in self.assignments or [] for word in ("--set", each)]

@@ -1,4 +1,4 @@
-"""Errors in the words of the command line: remedies name the options that the command has."""
+"""Errors in the wording of the command line: remedies name the flags of the command."""
 
 import shlex
 import sys
@@ -34,15 +34,15 @@ FLAGS: Mapping[str, str] = {
     "training.device": "--device",
     "training.workers": "--workers",
 }
-"""The options whose flags are not made of their names; a value stands in place of {}."""
-KINDS_ALONE = ("none", "blanks")  # kinds that are written without a column
-GLOBAL = ("--import",)  # flags that stand before every command
+"""Options whose flags differ from their names; {} stands for the value."""
+KINDS_ALONE = ("none", "blanks")  # kinds written without a column
+GLOBAL = ("--import",)  # global flags, before the command
 CHANGEABLE: Mapping[str, tuple[str, ...]] = {"predict": ("search.", "target.horizon")}
-"""What `--set` of a command may change where it may not change everything."""
+"""The options that `--set` may change in commands where it is restricted."""
 
 
 class CommandWording(Wording):
-    """Words for one command: its flags, what it calls its arguments, and what it may set."""
+    """The wording of one command: its flags, argument names and settable options."""
 
     def __init__(self, name: str = "", parameters: Iterable[Any] = ()) -> None:
         self.name = name
@@ -76,7 +76,7 @@ class CommandWording(Wording):
         return all(self.setting(each) is not None for each in settings)
 
     def remedy(self, remedy: Phrase) -> str:
-        """What to do; options of other commands are named where there is nothing else to say."""
+        """Word a remedy; falls back to options of other commands."""
         return super().remedy(remedy) or (CommandWording().remedy(remedy) if self.words else "")
 
     def _has(self, flag: str) -> bool:
@@ -84,10 +84,10 @@ class CommandWording(Wording):
 
 
 class CommandGroup(TyperGroup):
-    """All commands; an error that a user can cause ends in one sentence and its exit code."""
+    """The group of all commands; user errors end in one sentence and an exit code."""
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
-        """Run the command that is asked for."""
+        """Run the command."""
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
@@ -102,7 +102,7 @@ class CommandGroup(TyperGroup):
             raise self._exit(ctx, known) from None
 
     def _exit(self, ctx: typer.Context, error: SeqloomError) -> typer.Exit:
-        """Say what is wrong, and the exit with its code."""
+        """Print the error; return the exit with its code."""
         sentence = error.parts(self._wording(ctx)).sentence
         print(f"seqloom: {sentence}", file=sys.stderr)
         return typer.Exit(error.exit_code)
@@ -116,7 +116,7 @@ class CommandGroup(TyperGroup):
 
 
 def _word(parameter: Any) -> str:
-    """What the command line calls a parameter: its flag, or the name that usage shows."""
+    """A parameter's name on the command line: its flag, or the name that usage shows."""
     if parameter.param_type_name == "option":
         return str(max(parameter.opts, key=len))
     return str(parameter.metavar or parameter.name.upper())

@@ -1,4 +1,4 @@
-"""`seqloom chat`: talk with a model that reads turns."""
+"""`seqloom chat`: chat with a dialog model."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 __all__ = ["chat"]
 
-COMMANDS = "/reset forgets all, /undo the last turn and its reply, /quit ends"
+COMMANDS = "/reset clears the dialog, /undo removes the last turn and its reply, /quit ends"
 
 
 def chat(run: RunArgument, *, choice: SearchOptions, no_repeat: NoRepeatOption = 0) -> None:
-    """Talk with a model that reads turns; /reset, /undo and /quit are commands.
+    """Chat with a dialog model; /reset, /undo and /quit are commands.
 
-    Through a pipe, each line in is a turn and each line out its reply.
+    In a pipe, each input line is a turn and each output line its reply.
     """
     from seqloom.api.load import load_text_predictor
     from seqloom.prediction import Conversation, OutputOptions
@@ -38,7 +38,7 @@ def chat(run: RunArgument, *, choice: SearchOptions, no_repeat: NoRepeatOption =
 
 
 def _chat_through_pipe(talk: "Conversation") -> None:
-    """One reply a line, at once; a blank turn has a blank one and is forgotten."""
+    """Write one reply per line at once; a blank turn gets a blank reply and is not kept."""
     from seqloom.data import read_lines
 
     behave_as_filter()
@@ -54,11 +54,11 @@ def _chat_through_pipe(talk: "Conversation") -> None:
 
 
 def _chat_interactively(talk: "Conversation", run: Path) -> None:
-    """A prompt, and replies that appear as they are decided."""
+    """Prompt for turns, and stream the replies."""
     from rich.console import Console
 
     with suppress(ImportError):
-        import_module("readline")  # makes the prompt's line one that can be edited
+        import_module("readline")  # line editing for the prompt
     console = Console(highlight=False, soft_wrap=True)
     console.print(f"{run}: {COMMANDS}", style="dim", markup=False)
     with suppress(EOFError, KeyboardInterrupt):
@@ -77,7 +77,9 @@ def _chat_interactively(talk: "Conversation", run: Path) -> None:
 
 
 def _increments(texts: Iterator[str]) -> Iterator[str]:
-    """What each text adds to what was shown; the last is shown whole, if need be on a new line."""
+    """Yield what each text adds to the one before; a text that revises it is repeated on a new
+    line.
+    """
     shown = text = ""
     for text in texts:
         if text.startswith(shown) and not text.endswith("\ufffd"):
@@ -88,7 +90,7 @@ def _increments(texts: Iterator[str]) -> Iterator[str]:
 
 
 def _run_command(line: str, talk: "Conversation", tell: Callable[[str], None]) -> bool:
-    """Do what a command says; whether it was the last."""
+    """Execute a chat command; return whether it ends the chat."""
     match line.strip():
         case "/quit":
             return True

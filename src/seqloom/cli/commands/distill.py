@@ -20,15 +20,14 @@ __all__ = ["distill"]
 
 @dataclass(frozen=True)
 class StudentOptions(OptionGroup):
-    """What the student is and what it learns from."""
+    """Options of the student and its training targets."""
 
     more: Annotated[
         Path | None,
         typer.Option(
             "--more",
             metavar="FILE",
-            help="further sources without targets, one a line; with --back, texts that the new "
-            "run is to write",
+            help="further sources without targets, one per line; with --back, further targets",
             rich_help_panel=DATA,
         ),
     ] = None
@@ -37,19 +36,19 @@ class StudentOptions(OptionGroup):
         typer.Option(
             "--n-best",
             min=1,
-            help="outputs of the teacher to learn for each source",
+            help="teacher outputs per source",
             rich_help_panel=DATA,
         ),
     ] = 1
     references: Annotated[
         bool,
-        typer.Option("--references", help="learn the true targets too", rich_help_panel=DATA),
+        typer.Option("--references", help="train on the true targets too", rich_help_panel=DATA),
     ] = False
     token_level: Annotated[
         bool,
         typer.Option(
             "--token-level",
-            help="learn the teacher's distribution at each position too",
+            help="match the teacher's distribution at each position too",
             rich_help_panel=DATA,
         ),
     ] = False
@@ -57,7 +56,7 @@ class StudentOptions(OptionGroup):
         bool,
         typer.Option(
             "--back",
-            help="learn the other direction: from the teacher's outputs to what it read "
+            help="train the reverse direction, from the teacher's outputs to its sources "
             "(back-translation)",
             rich_help_panel=DATA,
         ),
@@ -66,7 +65,7 @@ class StudentOptions(OptionGroup):
         str,
         typer.Option(
             "--model",
-            help="the student's preset, as for train; fast if absent, with --back auto",
+            help="the student's preset, as for train; default fast, with --back auto",
             rich_help_panel=MODEL,
             show_default=False,
         ),
@@ -87,13 +86,13 @@ def distill(
         list[Path],
         typer.Argument(metavar="TEACHER...", help="directories of runs", show_default=False),
     ],
-    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="where the student is kept")],
+    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="directory of the student")],
     *,
     student: StudentOptions,
     choice: SearchOptions,
     as_json: JsonOption = False,
 ) -> None:
-    """Train a small fast student on the outputs of one run or of several together."""
+    """Train a small fast student on the outputs of a run or an ensemble of runs."""
     from seqloom.api.console import Console
     from seqloom.api.distill import DistillationOptions
     from seqloom.api.distill import distill as run_distill
@@ -118,7 +117,7 @@ def distill(
 
 
 def _table(result: "DistillationResult") -> list[str]:
-    """Teacher and student side by side."""
+    """A table of teacher and student."""
     models = [each for each in (result.teacher, result.student) if each is not None]
     figures = {
         "held-out rows": [each.name for each in models],

@@ -1,4 +1,4 @@
-"""What `seqloom predict` does with a document: translate it and keep everything else."""
+"""`seqloom predict` on documents: translate the text and keep everything else."""
 
 import json
 import sys
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DocumentFlags", "write_document"]
 
-TOLD = 20  # places of what was lost that are told one by one
+TOLD = 20  # most losses listed one by one
 LONGEST_LINE = 100_000
 
 
 @dataclass(frozen=True)
 class DocumentFlags(EngineOptions):
-    """How a document is read, and what must stay in it."""
+    """How a document is read and what is kept in it."""
 
     format: Annotated[
         str | None,
@@ -42,7 +42,7 @@ class DocumentFlags(EngineOptions):
         typer.Option(
             "--protect",
             metavar="FILE",
-            help="words that stay as they are, one a line",
+            help="file of words to keep untranslated, one per line",
             rich_help_panel=DOCUMENT,
         ),
     ] = None
@@ -51,7 +51,7 @@ class DocumentFlags(EngineOptions):
         typer.Option(
             "--stand-in",
             metavar="FORM",
-            help="what the model reads in place of what stays, such as X{}X",
+            help="placeholder for protected text, such as X{}X",
             rich_help_panel=DOCUMENT,
         ),
     ] = ""
@@ -59,7 +59,7 @@ class DocumentFlags(EngineOptions):
         bool,
         typer.Option(
             "--allow-loss",
-            help="report what a model drops of what must stay, instead of translating around it",
+            help="report protected text that the model drops, instead of translating around it",
             rich_help_panel=DOCUMENT,
         ),
     ] = False
@@ -67,7 +67,7 @@ class DocumentFlags(EngineOptions):
         bool,
         typer.Option(
             "--replace",
-            help="XLIFF, PO and TMX: also replace translations that are there",
+            help="XLIFF, PO and TMX: also replace existing translations",
             rich_help_panel=DOCUMENT,
         ),
     ] = False
@@ -97,7 +97,7 @@ class DocumentFlags(EngineOptions):
     ] = None
 
     def is_document(self, file: Path | None) -> bool:
-        """Whether a file is a document; ConfigError where it is not and options for one are set."""
+        """Whether a file is a document; ConfigError if it is not and document options are set."""
         from seqloom.documents import is_document
 
         if self.format is not None or (file is not None and is_document(file.name)):
@@ -111,7 +111,7 @@ class DocumentFlags(EngineOptions):
         return False
 
     def request(self) -> "DocumentRequest":
-        """The same as the library takes it."""
+        """The flags as a request of the API."""
         from seqloom.api.documents import DocumentRequest
         from seqloom.data import file_name, read_lines
         from seqloom.documents import DocumentOptions
@@ -138,7 +138,7 @@ class DocumentFlags(EngineOptions):
 def write_document(
     file: Path | None, model: "Predictor", ask: "Ask", flags: DocumentFlags, *, as_json: bool
 ) -> "TranslatedDocument":
-    """Print a document with its texts translated, or each text as JSON, and say what was lost."""
+    """Print the translated document, or each text as JSON, and report losses."""
     from seqloom.api.documents import predict_document, read_document
 
     request = flags.request()
@@ -156,7 +156,7 @@ def write_document(
 
 
 def _report(made: "TranslatedDocument") -> list[str]:
-    """How much was translated, and where something was lost."""
+    """Report how much was translated, and where protected text was lost."""
     parts = sum(segment.in_parts for segment in made.segments)
     apart = f", {parts:,} of them in parts to keep what must stay" if parts else ""
     lost = [f"{each.place}: {each.text!r} was lost" for each in made.lost]
@@ -165,6 +165,6 @@ def _report(made: "TranslatedDocument") -> list[str]:
 
 
 def _show_progress(done: int, total: int) -> None:
-    """One line that is written over, and cleared at the end."""
+    """Show progress on one line, cleared at the end."""
     end = "\r\033[K" if done == total else ""
     print(f"\r{done:,} of {total:,} sentences{end}", end="", file=sys.stderr, flush=True)

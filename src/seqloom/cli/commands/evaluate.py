@@ -27,7 +27,7 @@ __all__ = ["evaluate"]
 
 @dataclass(frozen=True)
 class EvaluationOptions(EngineOptions):
-    """What is measured, of which runs, and how it is told."""
+    """Options of an evaluation."""
 
     others: WithOption = None
     overlong: OverlongOption = None
@@ -40,14 +40,14 @@ class EvaluationOptions(EngineOptions):
             "--search-errors",
             metavar="K",
             min=1,
-            help="also tell how often beams of 1 to K paths miss the best output there is",
+            help="also count search errors of beams of 1 to K paths against exact search",
             rich_help_panel=TOLD,
         ),
     ] = None
     by_variate: Annotated[
         bool,
         typer.Option(
-            "--by-variate", help="series: the errors of each column too", rich_help_panel=TOLD
+            "--by-variate", help="series: also the errors of each column", rich_help_panel=TOLD
         ),
     ] = False
     pictures: Annotated[
@@ -55,7 +55,7 @@ class EvaluationOptions(EngineOptions):
         typer.Option(
             "--pictures",
             metavar="DIR",
-            help="draw confusions and calibration, or errors by steps ahead, as PNG files there",
+            help="folder for PNG plots: confusion and calibration, or errors by steps ahead",
             rich_help_panel=TOLD,
         ),
     ] = None

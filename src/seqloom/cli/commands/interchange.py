@@ -1,4 +1,4 @@
-"""`export` and `import`: models for other programs, and from them."""
+"""`seqloom export` and `seqloom import`: exchange models with other runtimes."""
 
 import inspect
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ __all__ = ["export", "import_run"]
 
 @dataclass(frozen=True)
 class RuntimeChoice(OptionGroup):
-    """The runtime that a model is written for, out of all that are registered."""
+    """The runtime to export to, one of those registered."""
 
     is_late: ClassVar[bool] = True
 
@@ -40,14 +40,15 @@ class RuntimeChoice(OptionGroup):
 
 def export(
     run: RunArgument,
-    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="where it is written")],
+    output: Annotated[Path, typer.Option("--output", metavar="DIR", help="output folder")],
     check: Annotated[
-        Path | None, typer.Option("--check", metavar="FILE", help="inputs to compare outputs on")
+        Path | None,
+        typer.Option("--check", metavar="FILE", help="inputs on which to compare outputs"),
     ] = None,
     *,
     runtime: RuntimeChoice,
 ) -> None:
-    """Write a model for another runtime, and check that it gives the same outputs there."""
+    """Export a model to another runtime, and check that it gives the same outputs there."""
     from seqloom.api.interchange import export as run_export
 
     agreement = run_export(run, output, to=runtime.to, check=check)
@@ -58,9 +59,9 @@ def import_run(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="a Marian-type checkpoint with model.safetensors")
     ],
-    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="the run that is made of it")],
+    run: Annotated[Path, typer.Option("--run", metavar="DIR", help="directory of the new run")],
 ) -> None:
-    """Make a run of a model that Hugging Face transformers saved."""
+    """Make a run from a model saved by Hugging Face transformers."""
     from seqloom.api.interchange import import_run as make_run
 
     path = make_run(folder, run)

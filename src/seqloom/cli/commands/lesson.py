@@ -1,4 +1,4 @@
-"""`seqloom lesson`: an experiment of the course texts, its numbers beside theirs."""
+"""`seqloom lesson`: run an experiment of the course texts and compare its numbers with theirs."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,18 +12,18 @@ __all__ = ["lesson"]
 
 def lesson(
     name: Annotated[
-        str | None, typer.Argument(help="which one; without a name, list them", show_default=False)
+        str | None, typer.Argument(help="the experiment; lists all if absent", show_default=False)
     ] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--with", metavar="NAME=VALUE", help="change a number of the experiment"),
+        typer.Option("--with", metavar="NAME=VALUE", help="set a parameter of the experiment"),
     ] = None,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="write its picture as PNG, SVG, HTML or JSON"),
+        typer.Option("--to", metavar="FILE", help="write the picture as PNG, SVG, HTML or JSON"),
     ] = None,
 ) -> None:
-    """Run an experiment of the course texts on this machine, its numbers beside theirs."""
+    """Run an experiment of the course texts and compare its numbers with theirs."""
     from seqloom.drawing.views import write
     from seqloom.lessons import lesson_lines, list_lessons, run_lesson
 

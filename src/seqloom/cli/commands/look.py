@@ -1,4 +1,4 @@
-"""`seqloom look`: see what a model does with an input, in the terminal, a picture or a page."""
+"""`seqloom look`: show what a model does with an input, in the terminal, a picture or a page."""
 
 import shutil
 import sys
@@ -27,7 +27,7 @@ KINDS = "attention, alignment, gradients, flow, states, positions, tree, steps, 
 
 @dataclass(frozen=True)
 class InputOptions(OptionGroup):
-    """The inputs to look at, each with an output or a label beside it where one is given."""
+    """The inputs to look at, each optionally with an output or a label."""
 
     inputs: Annotated[
         list[str] | None,
@@ -39,7 +39,7 @@ class InputOptions(OptionGroup):
     output: Annotated[
         str | None,
         typer.Option(
-            "--output", help="this output in place of the model's own", rich_help_panel=DATA
+            "--output", help="explain this output instead of the model's own", rich_help_panel=DATA
         ),
     ] = None
     file: Annotated[
@@ -47,7 +47,7 @@ class InputOptions(OptionGroup):
         typer.Option(
             "--file",
             metavar="FILE",
-            help="a table with the run's columns, or an input a line and after a tab its output or "
+            help="a table with the run's columns, or lines of input and, after a tab, output or "
             "label",
             rich_help_panel=DATA,
         ),
@@ -63,7 +63,7 @@ class InputOptions(OptionGroup):
     ] = None
 
     def rows(self, data: "DataConfig") -> list[tuple[str, str | None]]:
-        """Each input as a cell of the run's source, with what is beside it."""
+        """Each input as a source cell, with its output or label."""
         from seqloom.data import InputFile, row_cell
 
         rows: list[tuple[str, str | None]] = []
@@ -77,7 +77,7 @@ class InputOptions(OptionGroup):
 
 @dataclass(frozen=True)
 class ViewOptions(OptionGroup):
-    """How it is shown."""
+    """Options of a view."""
 
     of: Annotated[
         str | None,
@@ -94,26 +94,29 @@ class ViewOptions(OptionGroup):
         int | None, typer.Option("--head", help="the mean of all if absent", rich_help_panel=VIEW)
     ] = None
     each: Annotated[
-        bool, typer.Option("--each", help="every layer and head", rich_help_panel=VIEW)
+        bool, typer.Option("--each", help="show every layer and head", rich_help_panel=VIEW)
     ] = False
     threads: Annotated[
-        bool, typer.Option("--threads", help="threads, not a heat map", rich_help_panel=VIEW)
+        bool,
+        typer.Option(
+            "--threads", help="draw lines between tokens, not a heat map", rich_help_panel=VIEW
+        ),
     ] = False
     map: Annotated[str, typer.Option("--map", help="states: pca or tsne", rich_help_panel=VIEW)] = (
         "pca"
     )
     beam: Annotated[
         int | None,
-        typer.Option("--beam", min=1, help="tree: paths kept", rich_help_panel=VIEW),
+        typer.Option("--beam", min=1, help="tree: beam width", rich_help_panel=VIEW),
     ] = None
     count: Annotated[
         int,
-        typer.Option("--count", min=2, help="positions: how many of them", rich_help_panel=VIEW),
+        typer.Option("--count", min=2, help="positions: number of positions", rich_help_panel=VIEW),
     ] = 100
     values: Annotated[
         int | None,
         typer.Option(
-            "--values", min=1, help="positions: so many values of each", rich_help_panel=VIEW
+            "--values", min=1, help="positions: number of dimensions", rich_help_panel=VIEW
         ),
     ] = None
     compare: Annotated[
@@ -121,7 +124,7 @@ class ViewOptions(OptionGroup):
         typer.Option(
             "--compare",
             metavar="T,T",
-            help="positions: the difference of two",
+            help="positions: difference of two, as 51,50",
             rich_help_panel=VIEW,
         ),
     ] = None
@@ -129,7 +132,7 @@ class ViewOptions(OptionGroup):
 
 @dataclass(frozen=True)
 class ViewRequest:
-    """What is to be seen, and of which inputs; each may have something beside it in its line."""
+    """A view of some inputs, each optionally with an output or a label."""
 
     rows: tuple[tuple[str, str | None], ...]
     gold: Path | None = None
@@ -137,7 +140,7 @@ class ViewRequest:
 
     @property
     def single_row(self) -> tuple[str, str | None]:
-        """The one input that this kind of look is for, and its output where one is given."""
+        """The only input, with its output if given; ConfigError if there are several."""
         if len(self.rows) != 1:
             raise ConfigError(
                 f"this shows one input, and {len(self.rows)} are given",
@@ -160,7 +163,7 @@ def look(
     ] = None,
     options: ViewOptions,
 ) -> None:
-    """Show what a model does with an input: where it looks, what mattered, how it decides."""
+    """Explain a model's output: attention, gradients, states, search tree."""
     if show is not None and show not in VIEWS:
         raise ConfigError(
             "there is no such view",
@@ -188,11 +191,13 @@ def report(
     run: RunArgument,
     to: Annotated[
         Path | None,
-        typer.Option("--to", metavar="FILE", help="the page; DIR/report.html if absent"),
+        typer.Option("--to", metavar="FILE", help="output page; default DIR/report.html"),
     ] = None,
     data: Annotated[
         str | None,
-        typer.Option("--data", metavar="DATA", help="rows to judge by, not those held out"),
+        typer.Option(
+            "--data", metavar="DATA", help="rows to evaluate on instead of the held-out rows"
+        ),
     ] = None,
 ) -> None:
     """Make one page about a run: data, model, curves, results, examples, attention."""
@@ -212,7 +217,7 @@ def _title(show: str, rows: list[tuple[str, str | None]]) -> str:
 
 
 def _default_view(model: "Predictor", wanted: ViewRequest) -> str:
-    """What is shown of a model where nothing is said."""
+    """The default view of a model."""
     from seqloom.explain import has_attention
 
     asked = wanted.options.of or wanted.options.layer is not None or wanted.options.head is not None
@@ -282,7 +287,7 @@ def _positions(model: "Predictor", wanted: ViewRequest) -> "View":
 
 
 def _pair(given: str) -> tuple[int, int]:
-    """Two positions as typed."""
+    """Parse two positions."""
     parts = [part.strip() for part in given.split(",")]
     if len(parts) != 2 or not all(part.isdecimal() and 0 < int(part) < 10**6 for part in parts):
         raise ConfigError(
@@ -324,14 +329,16 @@ def _igd(model: "Predictor", wanted: ViewRequest) -> "View":
 
 
 def _explain(model: "Predictor", wanted: ViewRequest) -> "ExplainedOutput":
-    """The one input that is given, with its output."""
+    """Explain the only input, with its output."""
     from seqloom.tasks import explain_output
 
     return explain_output(model, *wanted.single_row)
 
 
 def _require_text_predictor(model: "Predictor", why: str) -> "TextPredictor":
-    """A model that writes; ConfigError for one that judges, with what can be seen of it."""
+    """The model as a text predictor; ConfigError, naming the views that work, for models with a
+    head.
+    """
     writer = model.as_text_predictor()
     if writer is None:
         raise ConfigError(

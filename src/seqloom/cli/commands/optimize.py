@@ -1,4 +1,4 @@
-"""`seqloom optimize`: measure the fast forms of a run and keep the best of them in it."""
+"""`seqloom optimize`: measure the fast forms of a run and keep the best."""
 
 import json
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ __all__ = ["EngineOptions", "optimize"]
 
 @dataclass(frozen=True)
 class EngineOptions(OptionGroup):
-    """How a model is run; what is not said is left to the run."""
+    """Options of the engine; defaults are the run's own choice."""
 
     precision: Annotated[
         str | None,
@@ -34,13 +34,13 @@ class EngineOptions(OptionGroup):
         bool | None,
         typer.Option(
             "--shortlist/--no-shortlist",
-            help="choose among the symbols that a source can need; the run's own choice if absent",
+            help="restrict outputs to a lexical shortlist; the run's own choice if absent",
             rich_help_panel=MODEL,
         ),
     ] = None
 
     def choice(self) -> "EngineChoice":
-        """The same as a value; ConfigError where there is no such precision."""
+        """The choice as a value; ConfigError for an unknown precision."""
         from seqloom.runs.optimized import EngineChoice
 
         return EngineChoice.parse(self.precision, self.shortlist)
@@ -48,15 +48,16 @@ class EngineOptions(OptionGroup):
 
 @dataclass(frozen=True)
 class OptimizeOptions(EngineOptions):
-    """What forms are measured on, and which of them is kept."""
+    """The rows to measure on, and the rule for choosing a form."""
 
     data: Annotated[
         Path | None,
-        typer.Option("--data", help="rows to measure on; those that training held out if absent"),
+        typer.Option("--data", help="rows to measure on; the run's held-out rows if absent"),
     ] = None
-    rows: Annotated[int, typer.Option("--rows", min=1, help="rows to measure on at most")] = 500
+    rows: Annotated[int, typer.Option("--rows", min=1, help="most rows to measure on")] = 500
     loss: Annotated[
-        float, typer.Option("--loss", min=0.0, help="of the leading metric, that speed may cost")
+        float,
+        typer.Option("--loss", min=0.0, help="most of the leading metric that speed may cost"),
     ] = 0.2
     as_json: JsonOption = False
 

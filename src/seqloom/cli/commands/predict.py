@@ -1,4 +1,4 @@
-"""`seqloom predict`: an output line for each input line."""
+"""`seqloom predict`: one output line per input line."""
 
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,7 +28,7 @@ NoRepeatOption = Annotated[
     typer.Option(
         "--no-repeat",
         min=0,
-        help="tokens in a row that are not written twice",
+        help="n-gram size that is never repeated",
         rich_help_panel=OUTPUT,
     ),
 ]
@@ -36,7 +36,7 @@ NoRepeatOption = Annotated[
 
 @dataclass(frozen=True)
 class ReadingOptions(DocumentFlags):
-    """What is read, and by which model."""
+    """The input, and the model that reads it."""
 
     file: Annotated[
         Path | None,
@@ -50,7 +50,7 @@ class ReadingOptions(DocumentFlags):
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="set a search option for this time",
+            help="set a search option for this call",
             rich_help_panel=MODEL,
         ),
     ] = None
@@ -64,15 +64,13 @@ class ReadingOptions(DocumentFlags):
         typer.Option(
             "--output",
             metavar="FILE",
-            help="write outputs there, in parts that --resume goes on from",
+            help="output file, written in parts that --resume can continue",
             rich_help_panel=DATA,
         ),
     ] = None
     resume: Annotated[
         bool,
-        typer.Option(
-            "--resume", help="go on with an --output that was broken off", rich_help_panel=DATA
-        ),
+        typer.Option("--resume", help="resume an interrupted --output", rich_help_panel=DATA),
     ] = False
 
     def __post_init__(self) -> None:
@@ -82,13 +80,13 @@ class ReadingOptions(DocumentFlags):
             )
 
     def files(self, *, as_json: bool) -> LineFiles:
-        """Where lines come from and go to."""
+        """The input and output files."""
         return LineFiles(self.file, self.output, self.resume, self.skip_bad, as_json)
 
 
 @dataclass(frozen=True)
 class WantedOutputs(OptionGroup):
-    """How many outputs are wanted, and what they are to be."""
+    """The number of outputs, and constraints on them."""
 
     n_best: Annotated[
         int,
@@ -104,26 +102,30 @@ class WantedOutputs(OptionGroup):
         typer.Option(
             "--length",
             min=1,
-            help="without a source: most tokens after a beginning",
+            help="without a source: most tokens after the prompt",
             rich_help_panel=OUTPUT,
         ),
     ] = None
     prefix: Annotated[
-        str, typer.Option("--prefix", help="how every output begins", rich_help_panel=OUTPUT)
+        str, typer.Option("--prefix", help="prefix of every output", rich_help_panel=OUTPUT)
     ] = ""
     prefix_file: Annotated[
         Path | None,
         typer.Option(
-            "--prefix-file", help="how each output begins, line by line", rich_help_panel=OUTPUT
+            "--prefix-file",
+            help="file with the prefix of each output, line by line",
+            rich_help_panel=OUTPUT,
         ),
     ] = None
     require: Annotated[
         list[str] | None,
-        typer.Option("--require", help="words that every output contains", rich_help_panel=OUTPUT),
+        typer.Option(
+            "--require", help="words that every output must contain", rich_help_panel=OUTPUT
+        ),
     ] = None
     forbid: Annotated[
         list[str] | None,
-        typer.Option("--forbid", help="words that no output contains", rich_help_panel=OUTPUT),
+        typer.Option("--forbid", help="words that no output may contain", rich_help_panel=OUTPUT),
     ] = None
     no_repeat: NoRepeatOption = 0
     glossary: GlossaryOption = None
@@ -137,7 +139,7 @@ class WantedOutputs(OptionGroup):
 
 @dataclass(frozen=True)
 class Details(OptionGroup):
-    """What is told with the outputs, and in which form."""
+    """The details and the format of outputs."""
 
     as_json: Annotated[
         bool, typer.Option("--json", help="one JSON object a line", rich_help_panel=TOLD)
@@ -151,15 +153,13 @@ class Details(OptionGroup):
         typer.Option(
             "--alternatives",
             min=0,
-            help="likeliest tokens of each step in the JSON",
+            help="top tokens of each step in the JSON",
             rich_help_panel=TOLD,
         ),
     ] = 0
     tree: Annotated[
         bool,
-        typer.Option(
-            "--tree", help="all that the search looked at in the JSON", rich_help_panel=TOLD
-        ),
+        typer.Option("--tree", help="search tree in the JSON", rich_help_panel=TOLD),
     ] = False
     picture: Annotated[
         Path | None,
@@ -177,10 +177,10 @@ def predict(
     wanted: WantedOutputs,
     details: Details,
 ) -> None:
-    """Write one output line for each input line; of a series, what follows the end of a table.
+    """Write one output line per input line; for a series, forecast what follows the end of a table.
 
-    Without a source each line is the beginning of its output, and a blank one is none. A document
-    (Markdown, HTML, XLIFF, SRT, VTT, PO, TMX) comes out whole, with its texts translated.
+    Without a source each line is a prompt; a blank line is an empty one. A document
+    (Markdown, HTML, XLIFF, SRT, VTT, PO, TMX) is written whole, with its texts translated.
     """
     from seqloom.api.load import load
 
@@ -225,7 +225,7 @@ def predict(
 
 
 def _model_steps(run: Path, reading: ReadingOptions) -> list[str]:
-    """What tells the model of some runs from an earlier state of it."""
+    """The steps of some runs, which identify their model."""
     steps = [sorted(path.glob("step-*"))[-1:] for path in (run, *(reading.others or []))]
     return [str(path.absolute()) for found in steps for path in found]
 
@@ -262,7 +262,7 @@ def _forecast(model: "Forecaster", reading: ReadingOptions, details: Details) ->
 
 
 def _output_options(wanted: WantedOutputs, details: Details, *, max_line: int) -> "OutputOptions":
-    """What outputs are to be, with the prefixes of a file."""
+    """The options of outputs, with the prefixes of a file."""
     from seqloom.data import read_lines
     from seqloom.prediction import Glossary, OutputOptions
 
@@ -282,7 +282,7 @@ def _output_options(wanted: WantedOutputs, details: Details, *, max_line: int) -
 
 
 def _check_attention(model: "Predictor", *, attention: bool) -> None:
-    """ConfigError where attention is to be told and the model writes no tokens that attend."""
+    """ConfigError if attention is requested of a model that has none."""
     if attention and model.as_text_predictor() is None:
         kind = model.target.config.kind.rstrip("s")
         raise ConfigError(
@@ -292,7 +292,7 @@ def _check_attention(model: "Predictor", *, attention: bool) -> None:
 
 
 def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":
-    """The model with other search options than its run has."""
+    """The model with search options changed."""
     if not assignments:
         return model
     from seqloom.config import merge, parse_assignments, validate
@@ -310,7 +310,7 @@ def _with_options(model: "Predictor", assignments: list[str]) -> "Predictor":
 
 
 def _with_length(model: "Predictor", length: int) -> "Predictor":
-    """The model with another room for what comes after a beginning."""
+    """The model with another length limit for continuations."""
     if model.source.config.kind != "none":
         raise ConfigError(
             "--length is for models without a source",

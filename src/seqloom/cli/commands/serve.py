@@ -1,4 +1,4 @@
-"""`seqloom serve`: finished models behind HTTP, with a playground."""
+"""`seqloom serve`: serve models over HTTP, with a playground."""
 
 import ipaddress
 import os
@@ -27,7 +27,7 @@ def serve(
         list[Path],
         typer.Argument(
             metavar="DIR...",
-            help="trained runs' directories",
+            help="directories of runs",
             show_default=False,
             autocompletion=complete_run,
         ),
@@ -35,21 +35,23 @@ def serve(
     *,
     engine: EngineOptions,
     host: Annotated[str, typer.Option("--host", help="the address to listen on")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0: any free one")] = 8000,
+    port: Annotated[int, typer.Option("--port", min=0, max=65_535, help="0: any free port")] = 8000,
     token_file: Annotated[
         Path | None,
-        typer.Option("--token-file", help=f"the token that requests need; or set {TOKEN}"),
+        typer.Option(
+            "--token-file", help=f"file with the token that requests must carry; or set {TOKEN}"
+        ),
     ] = None,
     allowed: Annotated[
         list[str] | None,
-        typer.Option("--allow-host", metavar="NAME", help="a further name this server goes by"),
+        typer.Option("--allow-host", metavar="NAME", help="a further host name to accept"),
     ] = None,
     limits: Annotated[
         list[str] | None,
         typer.Option("--limit", metavar="NAME=NUMBER", help="change a limit, as queue=32"),
     ] = None,
 ) -> None:
-    """Answer requests over HTTP, and show a playground in the browser."""
+    """Serve models over HTTP, with a playground for the browser."""
     from seqloom.serving.limits import serving_config
 
     config = serving_config(limits or [])
@@ -80,7 +82,7 @@ def serve(
 
 
 def _loaders(runs: list[Path], engine: EngineOptions) -> "dict[str, Callable[[], Predictor]]":
-    """How each run's model is loaded, under the name of its directory."""
+    """A loader for each run's model, by the name of its directory."""
     from seqloom.api.load import load
 
     loaders: dict[str, Callable[[], Predictor]] = {}
@@ -95,7 +97,7 @@ def _loaders(runs: list[Path], engine: EngineOptions) -> "dict[str, Callable[[],
 
 
 def _token(file: Path | None) -> str | None:
-    """What requests must know, from a file or the environment, never from the command line."""
+    """The access token, from a file or the environment, never from the command line."""
     if file is None:
         token = os.environ.get(TOKEN, "")
         place = TOKEN

@@ -1,4 +1,4 @@
-"""`seqloom vectors`: word vectors from texts or from a trained encoder, and what lies near."""
+"""`seqloom vectors`: train word vectors, encode tokens in context, and query nearest neighbours."""
 
 import json
 import shutil
@@ -26,19 +26,22 @@ __all__ = ["vectors"]
 
 @dataclass(frozen=True)
 class CorpusOptions(OptionGroup):
-    """How texts are read."""
+    """Options of the corpus."""
 
     column: Annotated[
         str,
         typer.Option(
-            "--column", metavar="COL", help="of a table, by name or position", rich_help_panel=DATA
+            "--column",
+            metavar="COL",
+            help="column of a table, by name or position",
+            rich_help_panel=DATA,
         ),
     ] = "1"
     unit: Annotated[
         str,
         typer.Option(
             "--unit",
-            help="how texts are cut: word or symbol, as source.unit",
+            help="tokenization: word or symbol, as source.unit",
             rich_help_panel=DATA,
         ),
     ] = "word"
@@ -47,9 +50,7 @@ class CorpusOptions(OptionGroup):
     ] = False
     skip_bad: Annotated[
         bool,
-        typer.Option(
-            "--skip-bad", help="leave malformed rows out and count them", rich_help_panel=DATA
-        ),
+        typer.Option("--skip-bad", help="skip malformed rows and count them", rich_help_panel=DATA),
     ] = False
 
     def __post_init__(self) -> None:
@@ -61,7 +62,7 @@ class CorpusOptions(OptionGroup):
 
 @dataclass(frozen=True)
 class LearningOptions(OptionGroup):
-    """How vectors are learnt."""
+    """Options of training."""
 
     kind: Annotated[
         str, typer.Option("--kind", help="skip-gram or cbow", rich_help_panel=MODEL)
@@ -69,13 +70,13 @@ class LearningOptions(OptionGroup):
     size: Annotated[
         int,
         typer.Option(
-            "--size", min=1, max=65_536, help="numbers in a vector", rich_help_panel=MODEL
+            "--size", min=1, max=65_536, help="dimensions of a vector", rich_help_panel=MODEL
         ),
     ] = 100
     window: Annotated[
         int,
         typer.Option(
-            "--window", min=1, max=1_000, help="neighbours on either side", rich_help_panel=MODEL
+            "--window", min=1, max=1_000, help="context words on either side", rich_help_panel=MODEL
         ),
     ] = 5
     least: Annotated[
@@ -83,7 +84,7 @@ class LearningOptions(OptionGroup):
         typer.Option(
             "--least",
             min=1,
-            help="times a word must come to have a vector",
+            help="occurrences a word needs to get a vector",
             rich_help_panel=MODEL,
         ),
     ] = 5
@@ -93,65 +94,63 @@ class LearningOptions(OptionGroup):
             "--negative",
             min=1,
             max=1_000,
-            help="words drawn against each true one",
+            help="negative samples per positive one",
             rich_help_panel=MODEL,
         ),
     ] = 5
     passes: Annotated[
         int,
-        typer.Option(
-            "--passes", min=1, help="times that the texts are read", rich_help_panel=MODEL
-        ),
+        typer.Option("--passes", min=1, help="passes over the texts", rich_help_panel=MODEL),
     ] = 10
     seed: Annotated[
         int,
-        typer.Option(
-            "--seed", min=0, max=2**32 - 1, help="of all that is random", rich_help_panel=MODEL
-        ),
+        typer.Option("--seed", min=0, max=2**32 - 1, help="random seed", rich_help_panel=MODEL),
     ] = 1
 
 
 @dataclass(frozen=True)
 class ContextOptions(OptionGroup):
-    """Which encoder gives a vector to each token of texts."""
+    """Options of contextual vectors."""
 
     run: Annotated[
         Path | None,
         typer.Option(
             "--from",
             metavar="RUN",
-            help="a trained model, which gives each token of the texts DATA a vector in its "
-            "sentence",
+            help="a trained run whose encoder gives contextual vectors for the texts DATA",
             rich_help_panel=VIEW,
         ),
     ] = None
     file: Annotated[
         Path | None,
         typer.Option(
-            "--file", metavar="FILE", help="with --from: texts, one a line", rich_help_panel=VIEW
+            "--file", metavar="FILE", help="with --from: texts, one per line", rich_help_panel=VIEW
         ),
     ] = None
     layer: Annotated[
         int | None,
         typer.Option(
             "--layer",
-            help="with --from: 0 is what the first layer reads; the last if absent",
+            help="with --from: the layer; 0 is the input of the first, default the last",
             rich_help_panel=VIEW,
         ),
     ] = None
     map: Annotated[
-        str, typer.Option("--map", help="with --from: pca or tsne", rich_help_panel=VIEW)
+        str,
+        typer.Option(
+            "--map", help="with --from: projection of the map, pca or tsne", rich_help_panel=VIEW
+        ),
     ] = "pca"
 
 
 @dataclass(frozen=True)
 class Question(OptionGroup):
-    """What is asked of vectors."""
+    """Queries of vectors."""
 
     near: Annotated[
         list[str] | None,
         typer.Option(
-            "--near", metavar="WORD", help="show what is nearest to it", rich_help_panel=OUTPUT
+            "--near", metavar="WORD", help="show the nearest words", rich_help_panel=OUTPUT
         ),
     ] = None
     word: Annotated[
@@ -165,16 +164,16 @@ class Question(OptionGroup):
         ),
     ] = None
     count: Annotated[
-        int, typer.Option("--count", min=1, help="how many near ones", rich_help_panel=OUTPUT)
+        int, typer.Option("--count", min=1, help="number of neighbours", rich_help_panel=OUTPUT)
     ] = 10
     as_json: Annotated[
-        bool, typer.Option("--json", help="one JSON object a line", rich_help_panel=OUTPUT)
+        bool, typer.Option("--json", help="one JSON object per line", rich_help_panel=OUTPUT)
     ] = False
 
     def cosines(
         self, known: "WordVectors", names: Callable[[str], list[str]]
     ) -> Iterator[tuple[str, str, float]]:
-        """Pairs of words with their cosines; `names` says which vectors a word stands for."""
+        """Pairs of words with their cosines; `names` maps a word to its vectors."""
         for word in self.near or []:
             for name in names(word):
                 for other, cosine in known.nearest(name, self.count):
@@ -184,7 +183,7 @@ class Question(OptionGroup):
             yield one, other, known.cosine(one, other)
 
     def write(self, pair: tuple[str, str, float], **beside: Any) -> None:
-        """A line for a pair, with what is said beside it."""
+        """Write one line per pair."""
         word, other, cosine = pair
         if self.as_json:
             row = {"word": word, "other": other, "cosine": round(cosine, 6), **beside}
@@ -218,8 +217,9 @@ def vectors(
     corpus: CorpusOptions,
     learning: LearningOptions,
 ) -> None:
-    """Learn a vector for each word from the words around it, take those that a trained encoder
-    gives to each token in its sentence, or show what is nearest to a word."""
+    """Train word vectors, encode tokens in context with a trained encoder, or show the nearest
+    words.
+    """
     if context.run is not None:
         behave_as_filter()
         _show_context(_encode(context.run, data or [], context), question, context, to)
@@ -238,7 +238,7 @@ def vectors(
 
 
 def _encode(run: Path, texts: list[str], options: ContextOptions) -> "ContextVectors":
-    """The vectors of the texts that are given, and of those in a file."""
+    """Encode the given texts and those in a file."""
     from seqloom.api.load import load
     from seqloom.data import InputFile, input_cells
 
@@ -254,7 +254,7 @@ def _encode(run: Path, texts: list[str], options: ContextOptions) -> "ContextVec
 def _show_context(
     found: "ContextVectors", question: Question, options: ContextOptions, to: Path | None
 ) -> None:
-    """What is asked of vectors in context: a file, cosines, or all of them."""
+    """Write contextual vectors: to a file, as cosines, or all of them."""
     from seqloom.explain import text_of, vector_map, write
 
     if to is not None:
@@ -274,7 +274,7 @@ def _show_context(
 
 
 def _learn(data: str, to: Path, options: CorpusOptions, learning: LearningOptions) -> "WordVectors":
-    """Learn vectors from texts and write them."""
+    """Train vectors on texts and write them."""
     from seqloom.api.vectors import Word2VecOptions, WordCorpus, learn_vectors
     from seqloom.data import write_vectors
 
