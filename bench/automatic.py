@@ -1,14 +1,16 @@
-"""Measures what default settings make of many kinds of data (docs/automatic.md).
+"""Evaluates default settings on many kinds of data (docs/automatic.md).
 
-    python bench/automatic.py [NAME ...] [--clones FOLDER] [--presets lstm transformer] [--page]
+    python bench/automatic.py [NAME ...] [--clones FOLDER] [--presets lstm transformer]
+                              [--minutes N] [--set NAME=VALUE ...] [--page]
 
-Every set is trained with default settings and stands beside its trivial baseline, a classical model
-and the published figure, where there is one; the estimate of `seqloom check` stands beside the time
-taken. Without names, all sets that have no result yet are measured, the small ones first. Public
-data lie in the folder that SEQLOOM_SHARED_DATA names; FOLDER holds clones of the repositories that
-`automatic_sets.py` names, each as owner+name. With presets, each of them is trained too, to see
-whether the automatic choice is the best one. A training that was stopped goes on where it was. A
-result is kept in bench/results/automatic.json as soon as it is there, and the page is written anew.
+Every set is trained with default settings and compared with its trivial baseline, a classical model
+and the published figure, if there is one; the estimate of `seqloom check` is compared with the time
+taken. Without names, all sets without a result are measured, the small ones first. Public data lie
+in the folder that SEQLOOM_SHARED_DATA names; FOLDER holds clones of the repositories that
+`automatic_sets.py` names, each as owner+name. With presets, each of them is trained too, to check
+the automatic choice. With minutes, a training ends annealed after so many, and the page says so. An
+interrupted training resumes, and a finished one is repeated only if its folder among the runs is
+removed. Every result is kept at once in bench/results/automatic.json, and the page is rewritten.
 """
 
 import argparse
@@ -17,7 +19,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from automatic_sets import SETS, DataSet, Tables
 from classical import classical_scores
@@ -42,29 +44,55 @@ the nearest training source. A set that is not listed was not measured yet:
 """
 
 
-def measure(name: str, folder: Path | None, preset: str = "auto") -> dict[str, Any]:
-    """Train a set with default settings or a preset, and evaluate it."""
+class Asked(NamedTuple):
+    """Where clones lie, which presets are tried, and what bounds and settings trainings have."""
+
+    folder: Path | None
+    presets: Sequence[str]
+    minutes: float
+    options: Sequence[str]
+
+    def settings(self) -> list[str]:
+        """The options of a training beside those of its columns."""
+        bound = [f"training.minutes={self.minutes:g}"] if self.minutes else []
+        return [word for each in (*bound, *self.options) for word in ("--set", each)]
+
+
+def measure(name: str, asked: Asked, preset: str = "auto") -> dict[str, Any]:
+    """Train a set with default settings or a preset, and evaluate it; or what was kept of that."""
     chosen = SETS[name]
-    tables = chosen.write(RUNS / f"automatic-{name}-data", folder)
+    tables = chosen.write(RUNS / f"automatic-{name}-data", asked.folder)
     run = RUNS / f"automatic-{name}{'' if preset == 'auto' else f'-{preset}'}"
+    kept = run / "measured.json"
+    if kept.exists():
+        return dict(json.loads(kept.read_text(encoding="utf-8")))
     words = [str(tables.train), *chosen.options]
     words += ["--valid", str(tables.valid)] if tables.valid else []
     words += [] if preset == "auto" else ["--model", preset]
-    kept = run.with_name(f"{run.name}-estimate.json")
-    if not kept.exists():
-        kept.parent.mkdir(exist_ok=True)
-        kept.write_text(json.dumps(estimated_minutes(words)), encoding="utf-8")
-    subprocess.run([*SEQLOOM, "train", *words, "--run", str(run)], check=True)
-    found = evaluation(run, str(tables.test))
-    return {
+    said = run.with_name(f"{run.name}-estimate.json")
+    if not said.exists():
+        said.parent.mkdir(exist_ok=True)
+        said.write_text(json.dumps(estimated_minutes([*words, *asked.settings()])))
+    subprocess.run([*SEQLOOM, "train", *words, *asked.settings(), "--run", str(run)], check=True)
+    result = {
         **spent(run),
-        "estimate": json.loads(kept.read_text(encoding="utf-8")),
+        "estimate": json.loads(said.read_text()),
+        **scores_of(evaluation(run, str(tables.test))),
+        "rows": rows_of(tables),
+        "bound": asked.minutes,
+    }
+    kept.write_text(json.dumps(result, ensure_ascii=False), encoding="utf-8")
+    return result
+
+
+def scores_of(found: dict[str, Any]) -> dict[str, Any]:
+    """The scores of an evaluation by their names, and those of each baseline."""
+    return {
         "scores": {each["name"]: each for each in found["scores"]},
         "baselines": {
             words: {each["name"]: each["value"] for each in listed(scores)}
             for words, scores in found.get("baselines", {}).items()
         },
-        "rows": rows_of(tables),
     }
 
 
@@ -79,14 +107,14 @@ def rows_of(tables: Tables) -> int:
     return text.count("\n\n") if tables.train.suffix == ".conllu" else text.count("\n")
 
 
-def compare(name: str, folder: Path | None, presets: Sequence[str]) -> dict[str, Any]:
-    """A set with what stands beside it."""
-    chosen, found = SETS[name], measure(name, folder)
-    tables = chosen.write(RUNS / f"automatic-{name}-data", folder)
+def compare(name: str, asked: Asked) -> dict[str, Any]:
+    """Measure a set and its baselines."""
+    chosen, found = SETS[name], measure(name, asked)
+    tables = chosen.write(RUNS / f"automatic-{name}-data", asked.folder)
     classical = {}
     if chosen.classical:
         classical = classical_scores(chosen.classical, tables, chosen.score)
-    others = {each: measure(name, folder, each)["scores"][chosen.score] for each in presets}
+    others = {each: measure(name, asked, each)["scores"][chosen.score] for each in asked.presets}
     baselines = {**found["baselines"], **classical}
     return {**found, "baselines": baselines, "presets": others, "surroundings": surroundings()}
 
@@ -97,7 +125,7 @@ def load() -> dict[str, Any]:
 
 
 def beside(chosen: DataSet, found: dict[str, Any]) -> tuple[float | None, float | None]:
-    """The trivial baseline and the best classical one."""
+    """The trivial baseline and the best classical model."""
     values = [each[chosen.score] for each in found["baselines"].values() if chosen.score in each]
     if not values:
         return None, None
@@ -125,7 +153,7 @@ def line(name: str, found: dict[str, Any]) -> str:
         figure(classical) + (" **ahead**" if is_ahead(chosen, classical, score["value"]) else ""),
         chosen.published,
         other,
-        f"{minutes}{found['seconds'] / 60:.1f}",
+        f"{minutes}{found['seconds'] / 60:.1f}{', bounded' if found.get('bound') else ''}",
     ]
     return f"| {' | '.join(cells)} |"
 
@@ -138,14 +166,14 @@ def is_ahead(chosen: DataSet, baseline: float | None, value: float) -> bool:
 
 
 def figure(value: float | None) -> str:
-    """A number with three digits or so."""
+    """A number to about three digits."""
     if value is None:
         return ""
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
 
 
 def write_page(results: dict[str, Any]) -> None:
-    """The page, of all results there are."""
+    """Write the page from all results."""
     ordered = [name for name in SETS if name in results]
     machines = {
         f"{each['date']}, {each['cores']} cores of {each['processor']}, torch {each['torch']}"
@@ -170,15 +198,18 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("names", nargs="*", metavar="NAME", choices=[[], *SETS])
     parser.add_argument("--clones", type=Path, metavar="FOLDER")
     parser.add_argument("--presets", nargs="*", default=[])
+    parser.add_argument("--minutes", type=float, default=0.0, metavar="N")
+    parser.add_argument("--set", action="append", default=[], dest="options", metavar="NAME=VALUE")
     parser.add_argument("--page", action="store_true", help="write the page alone")
     asked = parser.parse_args(arguments)
+    request = Asked(asked.clones, asked.presets, asked.minutes, asked.options)
     results = load()
     names = [] if asked.page else asked.names or [each for each in SETS if each not in results]
     for name in names:
         if SETS[name].repository and asked.clones is None:
             print(f"{name}: needs --clones with {SETS[name].repository}", file=sys.stderr)
             continue
-        results = {**load(), name: compare(name, asked.clones, asked.presets)}
+        results = {**load(), name: compare(name, request)}
         RESULT.write_text(
             json.dumps(results, indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
         )

@@ -222,7 +222,7 @@ SETS: dict[str, DataSet] = {
     "sst2": DataSet(
         "SST-2: sentence → sentiment",
         files("sst2/train.tsv", "sst2/dev.tsv", "sst2/test.tsv"), LABEL, "accuracy",
-        classical="label", published="82.7 (CNN without pretrained vectors, Kim 2014)",
+        classical="label",
     ),
     "number-words": DataSet(
         "digits → words, 3,000 rows", number_words(3_000), (), "exact match", classical="text"

@@ -1,7 +1,7 @@
 """Clients of a server for benchmarks: many connections in one process, raw sockets and one epoll.
 
-The clients share the processor with the server they measure, so they do as little as they can: the
-requests are made beforehand, and of an answer only the status and the length are read.
+The clients share the processor with the server they measure, so they do little: requests are built
+beforehand, and only the status and the length of an answer are read.
 """
 
 import heapq
@@ -16,7 +16,7 @@ from math import inf
 __all__ = ["Connection", "Tally", "closed_loop", "mixed_loop", "open_loop", "predict_request"]
 
 REFUSED = (429, 503)
-PATIENCE = 120.0  # seconds after the last request in which every answer must come
+PATIENCE = 120.0  # seconds to wait for answers after the last request
 
 
 def predict_request(lines: list[str], beam: int) -> bytes:
@@ -28,17 +28,17 @@ def predict_request(lines: list[str], beam: int) -> bytes:
 
 
 class Tally:
-    """What became of requests: seconds of those answered, and how many were refused or lost."""
+    """Results of requests: latencies of those answered, and counts of those refused or lost."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
         self.refused = self.lost = 0
         self.began = self.ended = time.perf_counter()
-        self.processor = 0.0  # seconds that the clients took of it
+        self.processor = 0.0  # processor seconds of the clients
         self._used = time.process_time()
 
     def end(self) -> "Tally":
-        """Nothing more is counted."""
+        """Stop counting."""
         self.ended = time.perf_counter()
         self.processor = time.process_time() - self._used
         return self
@@ -49,12 +49,12 @@ class Tally:
         return len(self.seconds) / (self.ended - self.began)
 
     def quantile(self, share: float) -> float:
-        """Milliseconds within which so many were answered."""
+        """A quantile of the latencies in milliseconds."""
         ordered = sorted(self.seconds) or [float("nan")]
         return 1_000 * ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
     def summary(self) -> dict[str, float]:
-        """The rate and the latencies of what was answered, and how much was not."""
+        """The rate and latencies of answered requests, and the counts of others."""
         return {
             "rate": self.rate,
             "median": self.quantile(0.5),
@@ -67,7 +67,7 @@ class Tally:
 
 
 class Connection:
-    """Sends a request and takes its answer."""
+    """A connection that sends a request and receives its answer."""
 
     def __init__(self, port: int, tally: Tally) -> None:
         self.tally = tally
@@ -75,19 +75,21 @@ class Connection:
         self._socket: socket.socket | None = None
         self._received = b""
         self._began = 0.0
+        self._awaits = False  # whether a request is unanswered
 
     def send(self, request: bytes, began: float) -> int:
         """Send a request that was due at a time; the file number to wait for."""
         if self._socket is None:
             self._socket = socket.create_connection(("127.0.0.1", self._port))
             self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._began, self._received = began, b""
+        self._began, self._received, self._awaits = began, b"", True
         self._socket.sendall(request)
         return self._socket.fileno()
 
     def receive(self) -> float | None:
-        """Take what has arrived; once the answer is whole, count it. Seconds to wait before another
-        request: more than none where this one was refused. None where more is to come."""
+        """Receive data; count the answer once complete. Return the seconds to wait before the next
+        request, above 0 after a refusal, or None if the answer is incomplete.
+        """
         if self._socket is None:
             return 0.0
         try:
@@ -95,7 +97,7 @@ class Connection:
         except OSError:
             part = b""
         if not part:
-            self.tally.lost += 1
+            self.tally.lost += self._awaits  # the server may close a connection that is idle
             self.close()
             return 0.0
         self._received += part
@@ -109,6 +111,7 @@ class Connection:
         return self._count(int(head[9:12]), head)
 
     def _count(self, status: int, head: bytes) -> float:
+        self._awaits = False
         if b"connection: close" in head:
             self.close()
         if status == 200:
@@ -130,7 +133,7 @@ class Connection:
         """Close the connection; the next request opens another."""
         if self._socket is not None:
             self._socket.close()
-            self._socket = None
+            self._socket, self._awaits = None, False
 
 
 class _Connections:
@@ -142,7 +145,7 @@ class _Connections:
         self._by_number: dict[int, Connection] = {}
 
     def send(self, connection: Connection, request: bytes, began: float) -> None:
-        """Send a request and wait for its answer; one that cannot be sent is lost."""
+        """Send a request and wait for its answer; one that cannot be sent counts as lost."""
         is_new = not connection.is_open
         try:
             number = connection.send(request, began)
@@ -156,7 +159,7 @@ class _Connections:
             self._poll.register(number, select.EPOLLIN)
 
     def answered(self, until: float) -> Iterator[tuple[Connection, float]]:
-        """Connections whose answers come until then, if any does, with the seconds to wait."""
+        """Yield connections whose answers arrive in time, with the seconds to wait."""
         for number, _ in self._poll.poll(max(0.0, until - time.perf_counter())):
             connection = self._by_number[number]
             wait = connection.receive()
@@ -165,7 +168,7 @@ class _Connections:
                 yield connection, wait
 
     def end(self) -> None:
-        """Close all connections; what was not answered is lost."""
+        """Close all connections; unanswered requests count as lost."""
         for connection in self._by_number.values():
             connection.close()
         self._poll.close()
@@ -174,8 +177,9 @@ class _Connections:
 
 
 def closed_loop(port: int, pending: Iterator[bytes], clients: int, *, until: float = inf) -> Tally:
-    """So many clients, each of which waits for its answer before it sends again; one that is
-    refused waits as long as it was told."""
+    """A closed loop: clients that wait for their answer before the next request, and for
+    Retry-After after a refusal.
+    """
     (tally,) = mixed_loop(port, [(pending, clients)], until=until)
     return tally
 
@@ -183,7 +187,7 @@ def closed_loop(port: int, pending: Iterator[bytes], clients: int, *, until: flo
 def mixed_loop(
     port: int, kinds: Sequence[tuple[Iterator[bytes], int]], *, until: float = inf
 ) -> list[Tally]:
-    """The same with clients of several kinds at once, so many of each, and a tally of each."""
+    """A closed loop with several kinds of clients, each with its own results."""
     every, due, tallies = _Connections(), list[tuple[float, int, Connection]](), list[Tally]()
     source: dict[Connection, Iterator[bytes]] = {}
     for pending, clients in kinds:
@@ -205,7 +209,7 @@ def mixed_loop(
 
 
 def open_loop(port: int, pending: Iterator[bytes], rate: float, until: float) -> Tally:
-    """Requests that arrive by chance (a Poisson process), whether or not others were answered."""
+    """An open loop: requests arrive as a Poisson process, whether or not others were answered."""
     every, chance, idle, tally = _Connections(), random.Random(1), list[Connection](), Tally()
     due = time.perf_counter()
     while (due < until or every.waiting) and (now := time.perf_counter()) < until + PATIENCE:

@@ -3,11 +3,11 @@
     python bench/engine.py [--rounds 3] [--sentences 400] [--run DIR] [--alone 60]
 
 Without a run the model is a Transformer of width 256, inner size 1,024, three blocks a side and
-four heads over 8,000 tied symbols, with weights as they are drawn, and every output has exactly 14
-tokens for both. With a run, Multi30k's test_2016_flickr is decoded (SEQLOOM_SHARED_DATA names the
-folder) and outputs end where they end. Both have one thread for each core that the process may use;
-CTranslate2 has whichever batch it is fastest with. Systems take turns, round after round, and
-figures are medians: of time, and of processor time, which others on the machine change less.
+four heads over 8,000 tied symbols, with random weights, and every output has exactly 14 tokens for
+both. With a run, Multi30k's test_2016_flickr is decoded (SEQLOOM_SHARED_DATA names the folder) and
+outputs have their natural length. Both use one thread per available core; CTranslate2 uses its
+fastest batch size. Systems are measured in alternating rounds; figures are medians of time and of
+processor time, which is less affected by other load.
 """
 
 import argparse
@@ -31,7 +31,7 @@ from seqloom.engine.from_network import decoder_arrays, encoder_arrays, plan_of
 from seqloom.engine.library import core
 from seqloom.engine.loop import SearchLoop
 from seqloom.engine.matrices import Precision
-from seqloom.engine.shortlist import Shortlist
+from seqloom.engine.shortlists.shortlist import Shortlist
 from seqloom.engine.stacks import PackedStack
 from seqloom.export.specification import library, transformer_specification
 from seqloom.fields import END, SPECIAL_SYMBOLS, START, UNK, Symbols
@@ -39,7 +39,7 @@ from seqloom.model import SequenceModel, build_sequence_model
 from seqloom.search import PER_TOKEN, Greedy, Limits, PatientBeam, Search
 
 WORDS = 8_000
-STEPS = 14  # tokens of an output of drawn weights
+STEPS = 14  # tokens of an output with random weights
 BATCHES = (16, 32, 64)
 CORES = len(os.sched_getaffinity(0))
 SEARCHES: dict[str, Search] = {"beam 5": PatientBeam(5, PER_TOKEN), "greedy": Greedy()}
@@ -49,7 +49,7 @@ Decode = Callable[[Rows], list[list[int]]]
 
 
 class Work(NamedTuple):
-    """What is decoded, how long outputs may be, and what else is known of a trained model."""
+    """A workload: sources, length limits, and the facts of a trained model."""
 
     network: SequenceModel
     rows: Rows
@@ -57,10 +57,11 @@ class Work(NamedTuple):
     fixed: bool
     shortlist: Shortlist | None = None
     bleu: Callable[[list[list[int]]], float] | None = None
+    words: int = WORDS  # of the vocabulary
 
 
 def drawn(count: int) -> Work:
-    """A model that has learnt nothing, and sources of 8 to 20 tokens."""
+    """A model with random weights, and sources of 8 to 20 tokens."""
     side = {"kind": "transformer", "width": 256, "inner": 1024, "heads": 4, "layers": 3}
     tables = {"embedding": 256, "encoder": side, "decoder": side}
     config = ModelConfig.model_validate({**tables, "share_vocabulary": True, "tie_output": True})
@@ -84,7 +85,7 @@ def learnt(run: Path, count: int) -> Work:
     pairs = zip(
         model.source.rows(lines("train.de")), model.target.rows(lines("train.en")), strict=True
     )
-    shortlist = Shortlist.learn(list(pairs), (WORDS, WORDS))
+    shortlist = Shortlist.learn(list(pairs), (model.source.size, model.target.size))
     references = lines("test_2016_flickr.en")[:count]
 
     def bleu(outputs: list[list[int]]) -> float:
@@ -94,11 +95,11 @@ def learnt(run: Path, count: int) -> Work:
     def longest(chosen: Rows) -> list[int]:
         return [max(1, int(len(row) * options.max_ratio)) + options.max_extra for row in chosen]
 
-    return Work(model.network, rows, longest, False, shortlist, bleu)
+    return Work(model.network, rows, longest, False, shortlist, bleu, model.target.size)
 
 
 def ours(work: Work, search: Search, precision: Precision, *, short: bool = False) -> Decode:
-    """Sources to outputs by the engine, of a shortlist's symbols or of all."""
+    """Decode with the engine, with or without a shortlist."""
     arrays = encoder_arrays(work.network.encoder), decoder_arrays(work.network.decoder)
     packed = [PackedStack.of(part, precision) for part in arrays if not isinstance(part, str)]
     stacks = packed[0], packed[1]
@@ -117,9 +118,9 @@ def ours(work: Work, search: Search, precision: Precision, *, short: bool = Fals
 
 
 def exported(work: Work, folder: Path) -> None:
-    """The network as CTranslate2 reads it, with numbers for names."""
+    """Export the network for CTranslate2, with numbers as tokens."""
     made = transformer_specification(work.network, source=200, target=400)
-    names = [*SPECIAL_SYMBOLS, *map(str, range(4, WORDS))]
+    names = [*SPECIAL_SYMBOLS, *map(str, range(4, work.words))]
     made.register_source_vocabulary(names)
     made.register_target_vocabulary(names)
     config = made.config
@@ -134,7 +135,7 @@ def exported(work: Work, folder: Path) -> None:
 
 
 def vmap(shortlist: Shortlist, names: list[str]) -> Iterator[str]:
-    """The same shortlist as CTranslate2 reads it."""
+    """The shortlist as a vocabulary map of CTranslate2."""
     yield "\t" + " ".join(names[word] for word in shortlist.frequent)
     for source, (first, end) in enumerate(pairwise(shortlist.starts.tolist())):
         if end > first:
@@ -145,7 +146,7 @@ def vmap(shortlist: Shortlist, names: list[str]) -> Iterator[str]:
 def theirs(
     work: Work, translator: Any, search: Search, batch: int, *, short: bool = False
 ) -> Decode:
-    """The same by CTranslate2."""
+    """Decode with CTranslate2."""
 
     def decode(rows: Rows) -> list[list[int]]:
         longest = max(work.longest(rows))
@@ -180,7 +181,7 @@ def one_by_one(decode: Decode) -> Decode:
 
 
 def alternate(systems: dict[str, Decode], work: Work, rows: Rows, rounds: int) -> dict[str, Any]:
-    """Median seconds of each, and how many outputs are those of the first."""
+    """Median seconds of each system, and how many outputs equal those of the first."""
     times: dict[str, list[tuple[float, float]]] = {name: [] for name in systems}
     found: dict[str, list[list[int]]] = {}
     for decode in systems.values():

@@ -1,17 +1,19 @@
-"""Times models of other kinds in the compiled core, each beside what it is held against.
+"""Times further kinds of models in the compiled core, each against its reference.
 
     python bench/kinds.py NAME ... [--rounds 3] [--sentences 300] [--fields RUN/fields]
 
 Names: lstm (the attentive LSTM of multi30k.py at beam 5, beside OpenNMT-py with the same sizes),
 fast (the preset, beside the Transformer of bench/decode.py), tiny (a model of 1 M parameters, one
 text at a time, from `model(text)` to its Output), labels and tags (`predict` of the models of SST-2
-and EWT, beside the same call of an earlier checkout, whose folder --earlier names).
+and EWT, beside the same call of an earlier checkout, whose folder --earlier names), steps (searches
+that go step by step in Python, constrained beams and exact search, with the compiled core beside
+the fast forms on torch, which were all there was before it).
 
-Speed does not depend on what a model has learnt where all outputs have the same length. Weights of
-lstm and fast are as they are drawn, OpenNMT-py makes one update, and outputs have 14 tokens for
-both; the other models make two updates, and outputs of tiny have 6 tokens. --fields names the
-subwords of a run on Multi30k for OpenNMT-py, whose environment SEQLOOM_PEERS names (multi30k.py).
-Systems take turns, round after round; figures are medians, kept in bench/results/kinds.json.
+With outputs of fixed length, speed does not depend on training. lstm and fast have random weights,
+OpenNMT-py makes one update, and outputs have 14 tokens for both; the other models make two updates,
+and outputs of tiny have 6 tokens. --fields names the subwords of a run on Multi30k for OpenNMT-py,
+whose environment SEQLOOM_PEERS names (multi30k.py). Systems are measured in alternating rounds;
+medians are kept in bench/results/kinds.json.
 """
 
 import argparse
@@ -24,6 +26,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +37,17 @@ from foundation import RESULTS, ROOT, RUNS, SEQLOOM, shared, surroundings
 from multi30k import MODELS, OpenNMT, cut, peer, trusting
 
 import seqloom
-from seqloom.config import ModelConfig, Overrides
+from seqloom.config import ModelConfig, Overrides, TextConfig, validate
 from seqloom.config.columns.options import preset_model
+from seqloom.engine.core_model import Engine
 from seqloom.engine.matrices import Precision
-from seqloom.fields import END, Symbols
+from seqloom.engine.selection import select_engine
+from seqloom.engine.shortlists.shortlist import Shortlist
+from seqloom.fields import END, Symbols, TextField
 from seqloom.model import build_sequence_model
+from seqloom.prediction import OutputOptions, TextPredictor
+from seqloom.search import Beam, Exact, Greedy, Search
+from seqloom.torch_engine import fast_decoder, fast_encoder
 
 WORDS = 8_000
 STEPS = 14
@@ -57,11 +66,11 @@ HEADS = {
 FEW = ("updates=2", "validate_every=2", "workers=1")
 
 Timed = Callable[[], float]
-"""Does the work once and gives the seconds that it took."""
+"""Runs the work once and returns the seconds it took."""
 
 
 def medians(systems: dict[str, Timed], rounds: int) -> dict[str, float]:
-    """Median seconds of each system; the first time does not count."""
+    """Median seconds of each system, without the first round."""
     times: dict[str, list[float]] = {name: [] for name in systems}
     for timed in systems.values():
         timed()
@@ -82,7 +91,7 @@ def compared(
 
 
 def drawn(model: Overrides, count: int) -> Work:
-    """A model that has learnt nothing, and sources of 8 to 20 tokens."""
+    """A model with random weights, and sources of 8 to 20 tokens."""
     torch.manual_seed(1)
     config = ModelConfig.model_validate(model)
     network = build_sequence_model(config, source=Symbols(WORDS), target=Symbols(WORDS)).eval()
@@ -105,7 +114,7 @@ def timed_search(model: Overrides, count: int, search: str, precision: Precision
 
 
 def timed_opennmt(folder: Path, count: int, batch: int) -> Timed:
-    """OpenNMT-py's own clock, which counts neither its start nor the reading of the model."""
+    """Time OpenNMT-py by its own clock, which excludes start and loading."""
     output = folder / "output.txt"
     few = folder / "few.source"
     few.write_text("".join((folder / f"{TEST}.source").read_text().splitlines(True)[:count]))
@@ -168,12 +177,18 @@ def measure_fast(arguments: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def trained(run: Path, *words: str) -> Path:
-    """A run of two updates, made if it is not there."""
+def trained(run: Path, *words: str, source: Path = ROOT) -> Path:
+    """A run of two updates, trained by a checkout unless it exists."""
     if not run.exists():
         few = [word for option in FEW for word in ("--set", f"training.{option}")]
-        subprocess.run([*SEQLOOM, "train", *words, "--run", str(run), *few], check=True)
+        command = [*SEQLOOM, "train", *words, "--run", str(run), *few]
+        subprocess.run(command, check=True, env=using(source))
     return run
+
+
+def using(source: Path) -> dict[str, str]:
+    """The environment in which Python imports this checkout."""
+    return {**os.environ, "PYTHONPATH": str(source / "src")}
 
 
 def measure_tiny(arguments: argparse.Namespace) -> dict[str, Any]:
@@ -204,11 +219,11 @@ def measure_tiny(arguments: argparse.Namespace) -> dict[str, Any]:
 
 
 def timed_head(source: Path, run: Path, data: Path) -> Timed:
-    """`predict` of all texts by a checkout, in a process of its own that is warm."""
+    """`predict` of all texts by a checkout, in a warm process of its own."""
     program = Path(__file__).with_name("heads_peer.py")
     process = subprocess.Popen(
         [sys.executable, str(program), str(run), str(data)],
-        env={**os.environ, "PYTHONPATH": str(source / "src")},
+        env=using(source),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -226,10 +241,11 @@ def timed_head(source: Path, run: Path, data: Path) -> Timed:
 
 
 def measure_head(name: str, arguments: argparse.Namespace) -> dict[str, Any]:
-    """All texts of the test set, now and earlier."""
+    """Compare all texts of the test set between this checkout and the earlier one, which trains
+    the run, since it could not read one of a later version."""
     folder, train, valid, test, options = HEADS[name]
     files = (str(shared(folder, train)), "--valid", str(shared(folder, valid)))
-    run = trained(RUNS / f"bench-kinds-{name}", *files, *options)
+    run = trained(RUNS / f"bench-kinds-{name}", *files, *options, source=arguments.earlier)
     with tempfile.TemporaryDirectory() as texts:
         data = Path(texts, "texts.txt")
         data.write_text("\n".join(head_texts(shared(folder, test))[: arguments.sentences]) + "\n")
@@ -255,17 +271,76 @@ def head_texts(path: Path) -> list[str]:
     return [" ".join(words) for words in sentences if words]
 
 
+STEPWISE: dict[str, tuple[Search, OutputOptions]] = {
+    "beam 5 with a prefix": (Beam(5), OutputOptions(prefix="w7000")),
+    "beam 5 with a required phrase": (Beam(5), OutputOptions(require=("w7000 w5",))),
+    "greedy search without repetition": (Greedy(), OutputOptions(no_repeat=2)),
+    "exact search, 50 steps": (Exact(expansions=50), OutputOptions()),
+}
+
+
+def stepwise_models() -> dict[str, TextPredictor]:
+    """The Transformer with drawn weights and 8,000 words, by the engines to compare."""
+    side = {"kind": "transformer", "width": 256, "inner": 1024, "heads": 4, "layers": 3}
+    tables = {
+        "model": {"embedding": 256, "encoder": side, "decoder": side},
+        "search": {"max_ratio": 0.01, "max_extra": STEPS, "min_extra": STEPS},
+    }
+    config = validate(tables, place="bench/kinds.py")
+    words = [f"w{number}" for number in range(WORDS)]
+    named = TextConfig.model_validate({"unit": "word", "size": 2 * WORDS})
+    field = TextField.learn(named, [" ".join(words)] * 2, seed=1)
+    torch.manual_seed(1)
+    symbols = Symbols(field.size)
+    network = build_sequence_model(config.model, source=symbols, target=symbols).eval()
+    translations = np.random.default_rng(1).integers(4, WORDS, (field.size, 8)).astype(np.int32)
+    starts, frequent = np.arange(0, translations.size + 1, 8), np.arange(1_004, dtype=np.int32)
+    shortlist = Shortlist(translations.ravel(), starts, frequent, field.size)
+    engines = {
+        "compiled core": select_engine(network),
+        "compiled core, shortlist": select_engine(network, shortlist=shortlist),
+        "compiled core, int8, shortlist": select_engine(
+            network, precision="int8", shortlist=shortlist
+        ),
+        "torch": Engine(fast_encoder(network.encoder), fast_decoder(network.decoder)),
+    }
+    return {
+        name: TextPredictor(config, field, field, network, engine=engine)
+        for name, engine in engines.items()
+    }
+
+
+def measure_steps(arguments: argparse.Namespace) -> dict[str, Any]:
+    """Each search by each engine, in processor time, so that both may use all cores."""
+    models, random = stepwise_models(), np.random.default_rng(1)
+    count = arguments.sentences
+    texts = [" ".join(f"w{n}" for n in random.integers(0, WORDS, 12)) for _ in range(count)]
+
+    def timed(model: TextPredictor, search: Search, options: OutputOptions) -> float:
+        began = time.process_time()
+        model.predict(texts, search=search, options=options)
+        return time.process_time() - began
+
+    return {
+        name: compared(
+            {who: partial(timed, model, *asked) for who, model in models.items()}, arguments, 1.0
+        )
+        for name, asked in STEPWISE.items()
+    }
+
+
 MEASURES: dict[str, Callable[[argparse.Namespace], dict[str, Any]]] = {
     "lstm": measure_lstm,
     "fast": measure_fast,
     "tiny": measure_tiny,
     "labels": lambda arguments: measure_head("labels", arguments),
     "tags": lambda arguments: measure_head("tags", arguments),
+    "steps": measure_steps,
 }
 
 
 def main() -> None:
-    """Measure what is named, and keep it beside what was measured before."""
+    """Measure the named kinds, and merge the results with earlier ones."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="+", choices=MEASURES)
     parser.add_argument("--rounds", type=int, default=3)

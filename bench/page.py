@@ -1,6 +1,6 @@
 """Writes docs/results.md, the tables of docs/searches.md and README.md, from bench/results/*.json.
 
-Nothing there is typed by hand.
+Nothing on them is typed by hand.
 """
 
 import json
@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable
 from statistics import median
 from typing import Any
 
+from cells import machine, ratio_row, score, speed, value, verdict
 from foundation import RESULTS, ROOT, write_between
+from translation_tables import (
+    student_details,
+    student_rows,
+    translation_details,
+    translation_rows,
+)
 
 MARKS = (
     "<!-- tables: bench/page.py writes what stands between these two lines -->",
@@ -17,30 +24,14 @@ MARKS = (
 INTRODUCTION = """# Results
 
 Every figure here was measured by the command beside it and written by `python bench/page.py`.
-Intervals are 95 % bootstrap intervals over the test rows. Where a figure misses what was aimed at,
-the row says so. Labels, tags, dialogs, forecasts and other uses are on [their page](tasks.md).
+Intervals are 95 % bootstrap intervals over the test rows. Rows say whether a figure reaches its
+target. Labels, tags, dialogs, forecasts and other uses are on [their page](tasks.md).
 """
 
 
 TRAINED = {"transformer": "Transformer (i)", "lstm": "attentive LSTM (ii)"}
 SIDES = ("seqloom", "opennmt")
 SERVED = ("share of predict", "tail over median", "latency over lone")
-
-
-def score(result: dict[str, Any], name: str) -> str:
-    """A metric with its interval."""
-    (found,) = [each for each in result["scores"] if each["name"] == name]
-    return f"{found['value']:.1f} ({found['low']:.1f}–{found['high']:.1f})"
-
-
-def value(result: dict[str, Any], name: str) -> float:
-    """A metric's value."""
-    return float(next(each["value"] for each in result["scores"] if each["name"] == name))
-
-
-def verdict(reached: bool) -> str:
-    """Whether an aim was reached."""
-    return "reached" if reached else "missed"
 
 
 def start_row(result: dict[str, Any]) -> list[str]:
@@ -82,12 +73,6 @@ ROWS = {
 }
 
 
-def ratio_row(what: str, found: dict[str, Any]) -> str:
-    """A speed as a multiple of another's, against its aim."""
-    reached = verdict(found["ratio"] >= found["aim"])
-    return f"| {what} | {found['ratio']:.2f} | at least {found['aim']:g} | {reached} |"
-
-
 def decode_rows(result: dict[str, Any]) -> list[str]:
     """Each setting for which there is an aim, as a ratio to CTranslate2: the lower of that of time
     and that of processor time, since others on the machine may change the first."""
@@ -111,6 +96,7 @@ KINDS = {
     "fast": "decoding speed, preset `fast`, {}, as a multiple of the Transformer's",
     "labels": "`predict`, labels of SST-2, as a multiple of its speed before the compiled core",
     "tags": "`predict`, tags of EWT, as a multiple of its speed before the compiled core",
+    "steps": "processor time, {}, torch's as a multiple of the compiled core's",
 }
 
 
@@ -166,7 +152,9 @@ def quality_rows(result: dict[str, Any]) -> list[str]:
 
 def until(found: dict[str, Any]) -> str:
     """Minutes to something that was reached, or not in all of them."""
-    return f"{'' if found['reached'] else 'more than '}{found['minutes']:.1f}"
+    low, high = found["range"]
+    spread = f" ({low:.1f}–{high:.1f})" if high > low else ""
+    return f"{'' if found['reached'] else 'more than '}{found['minutes']:.1f}{spread}"
 
 
 def at_most_half(seqloom: dict[str, Any], opennmt: dict[str, Any]) -> bool:
@@ -204,14 +192,6 @@ def table(results: dict[str, dict[str, Any]]) -> list[str]:
     return lines
 
 
-def machine(command: str, around: dict[str, Any]) -> str:
-    """The command, and where and when it ran."""
-    return (
-        f"`python bench/{command}`, {around['date']}, {around['cores']} cores of "
-        f"{around['processor']}, Python {around['python']}, torch {around['torch']}"
-    )
-
-
 def train_details(result: dict[str, Any]) -> list[str]:
     """Tokens a second of every trainer, and losses after equally many updates."""
     lines = ["\n## train\n"]
@@ -234,9 +214,11 @@ def quality_details(result: dict[str, Any]) -> list[str]:
     lines = ["\n## quality\n"]
     for name in SIDES:
         if name in result:
-            curve = ", ".join(f"{bleu:.1f} at {at:.0f}" for at, bleu in result[name]["curve"])
-            lines.append(machine("quality.py", result[name]["surroundings"]))
-            lines.append(f"\n- {name}, BLEU at minutes: {curve}\n")
+            lines.append(f"{machine('quality.py', result[name]['surroundings'])}\n")
+            for seed, curve in result[name]["curves"].items():
+                points = ", ".join(f"{bleu:.1f} at {at:.0f}" for at, bleu in curve)
+                lines.append(f"- {name}, seed {seed}, BLEU at minutes: {points}")
+            lines.append("")
     return lines
 
 
@@ -311,12 +293,6 @@ def decoded_model(result: dict[str, Any]) -> str:
     return said + (f"; every output has {fixed} tokens for both" if fixed else "")
 
 
-def speed(found: dict[str, float]) -> str:
-    """Sentences a second and processor time."""
-    bleu = f", BLEU {found['bleu']:.2f}" if found.get("bleu") is not None else ""
-    return f"{found['sentences_per_second']:.1f}/s ({found['processor_ms']:.2f} ms{bleu})"
-
-
 def search_tables(result: dict[str, Any]) -> list[str]:
     """Each method with its quality and speed, and the search errors of beams."""
     around, errors = result["surroundings"], result["search_errors"]
@@ -350,7 +326,7 @@ def search_tables(result: dict[str, Any]) -> list[str]:
     return lines
 
 
-HEADLINES = {  # a result, the words for it, and the score that is told
+HEADLINES = {  # (result, description, score)
     "french": ("`make demo`: French to English", "BLEU"),
     "transformer": ("Multi30k, German to English, 29,000 sentences", "BLEU"),
     "task-sst2": ("SST-2, what a film review thinks; 5 models", "accuracy"),
@@ -364,7 +340,7 @@ HEADLINES = {  # a result, the words for it, and the score that is told
 
 
 def headlines() -> list[str]:
-    """What a reader should know first: how good, after how many minutes."""
+    """The headline results: score and minutes of training."""
     lines = ["| learnt from examples | test result | minutes of training |", "| --- | --- | --- |"]
     for name, (words, metric) in HEADLINES.items():
         result = json.loads((RESULTS / f"{name}.json").read_text())
@@ -422,6 +398,8 @@ COMPARED: dict[str, tuple[Lines, Lines]] = {  # rows of the table, and what stan
     "kinds": (kinds_rows, kinds_details),
     "train": (train_rows, train_details),
     "quality": (quality_rows, quality_details),
+    "translation": (translation_rows, translation_details),
+    "students": (student_rows, student_details),
     "levers": (lambda result: [], levers_details),
     "serve": (serve_rows, serve_details),
 }

@@ -9,7 +9,10 @@ lone client, by 4 clients and by 32. Figures are medians over the rounds. The ai
 with 4 clients a median latency of at most 2.5 times that of a lone client; a lone client within
 2 ms of `predict` of one line. Clients take processor time of the same cores, which is told as their
 share; they are raw sockets in one process (bench/clients.py), so that it is the server that is
-measured. Results are printed and kept in bench/results/serve.json; docs/results.md is made anew.
+measured. The processor time that a sentence takes is told beside the rates, of `predict`, of the
+server's own process, of those that decode and of the clients, and how much of the cores' time was
+idle or stolen. Results are printed and kept in bench/results/serve.json; docs/results.md is made
+anew.
 """
 
 import argparse
@@ -43,11 +46,51 @@ class Timed(NamedTuple):
     median: float  # milliseconds
     tail: float  # the 99th percentile, in milliseconds
     share: float  # of all cores' time that the clients took
+    client: float  # microseconds of processor time a sentence: of the clients, ...
+    server: float  # ... the server's own process ...
+    decoding: float  # ... and all that it has started
+    idle: float  # share of all cores' time in which nothing ran
+    stolen: float  # ... and that the machine's host gave to others
+
+
+class Predicted(NamedTuple):
+    """What `predict` gave."""
+
+    rate: float  # sentences a second
+    processor: float  # microseconds of processor time a sentence
+
+
+def processor_times(process: int) -> tuple[float, float]:
+    """Seconds of processor time that a process has taken, and that all it has started have; none
+    of one that has ended meanwhile."""
+    place = Path("/proc", f"{process}")
+    try:
+        own = sum(map(int, (place / "stat").read_text().rsplit(") ")[1].split()[11:13]))
+        started = [path.read_text() for path in place.glob("task/*/children")]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0, 0.0
+    children = [int(each) for numbers in started for each in numbers.split()]
+    theirs = sum(sum(processor_times(each)) for each in children)
+    return own / os.sysconf("SC_CLK_TCK"), theirs
+
+
+def system_times() -> tuple[float, float]:
+    """Seconds for which cores were idle since the system began, and that its host took from it."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    ticks = [int(each) / os.sysconf("SC_CLK_TCK") for each in fields]
+    return ticks[3] + ticks[4], ticks[7]
 
 
 @contextmanager
 def server(run: Path) -> Iterator[int]:
     """The port of a server of the run, which ends with the block."""
+    with server_process(run) as (port, _):
+        yield port
+
+
+@contextmanager
+def server_process(run: Path) -> Iterator[tuple[int, int]]:
+    """The same with the number of its process."""
     process = subprocess.Popen(
         [*SEQLOOM, "serve", str(run), "--port", "0"],
         stdout=subprocess.PIPE,
@@ -58,32 +101,44 @@ def server(run: Path) -> Iterator[int]:
         line = process.stdout.readline() if process.stdout else ""
         if "127.0.0.1:" not in line:
             raise SystemExit(f"bench/serve.py: the server did not start: {line.strip()}")
-        yield int(line.split("127.0.0.1:")[1].split("/")[0])
+        yield int(line.split("127.0.0.1:")[1].split("/")[0]), process.pid
     finally:
         process.terminate()
         process.wait()
 
 
-def driven(port: int, sent: list[bytes], clients: int) -> Timed:
-    """All requests by so many clients at once."""
+def driven(port: int, process: int, sent: list[bytes], clients: int) -> Timed:
+    """All requests by so many clients at once, to a server that is this process."""
+    before = (*processor_times(process), *system_times())
     tally = closed_loop(port, iter(sent), clients)
+    after = (*processor_times(process), *system_times())
+    own, theirs, idle, stolen = (now - then for now, then in zip(after, before, strict=True))
     if len(tally.seconds) < len(sent):
         raise SystemExit(f"bench/serve.py: {len(sent) - len(tally.seconds)} requests failed")
-    share = tally.processor / (tally.ended - tally.began) / CORES
-    return Timed(tally.rate, tally.quantile(0.5), tally.quantile(0.99), share)
+    cores = (tally.ended - tally.began) * CORES
+    return Timed(
+        tally.rate,
+        tally.quantile(0.5),
+        tally.quantile(0.99),
+        tally.processor / cores,
+        *(1e6 * seconds / len(sent) for seconds in (tally.processor, own, theirs)),
+        idle / cores,
+        stolen / cores,
+    )
 
 
-def predicted(model: TextPredictor, lines: list[str], beam: int) -> float:
-    """Sentences a second of `predict`, in its own batches, on all cores."""
+def predicted(model: TextPredictor, lines: list[str], beam: int) -> Predicted:
+    """How fast `predict` is, in its own batches, on all cores."""
     ranking = Ranking.from_config(model.config.search)
-    began = time.perf_counter()
+    began, used = time.perf_counter(), time.process_time()
     model.predict(lines, search=Beam(beam, ranking) if beam > 1 else Greedy())
-    return len(lines) / (time.perf_counter() - began)
+    rate = len(lines) / (time.perf_counter() - began)
+    return Predicted(rate, 1e6 * (time.process_time() - used) / len(lines))
 
 
 def lone(model: TextPredictor, lines: list[str], beam: int) -> float:
     """Milliseconds of `predict` of one line after the other, the median."""
-    return statistics.median(1_000 / predicted(model, [line], beam) for line in lines)
+    return statistics.median(1_000 / predicted(model, [line], beam).rate for line in lines)
 
 
 def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, Any]:
@@ -95,17 +150,21 @@ def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, A
     sent = [predict_request([line], beam) for line in lines]
     found: dict[str, list[Any]] = {
         "predict": [],
+        "processor": [],
         "alone": [],
         **{f"{count} clients": [] for count in CLIENTS},
     }
-    with server(run) as port:
-        driven(port, sent[:ALONE], CLIENTS[-1])
+    with server_process(run) as (port, process):
+        driven(port, process, sent[:ALONE], CLIENTS[-1])
         for _ in range(rounds):
-            found["predict"].append(predicted(model, lines, beam))
+            for name, value in zip(
+                ("predict", "processor"), predicted(model, lines, beam), strict=True
+            ):
+                found[name].append(value)
             found["alone"].append(lone(model, lines[:ALONE], beam))
             for count in CLIENTS:
                 chosen = sent[:ALONE] if count == 1 else sent
-                timed = driven(port, chosen, count)
+                timed = driven(port, process, chosen, count)
                 found[f"{count} clients"].append(timed._asdict())
     medians = {
         name: {key: statistics.median(each[key] for each in timed) for key in Timed._fields}
@@ -117,6 +176,7 @@ def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, A
     return {
         "rounds": found,
         "predict": rate,
+        "processor": statistics.median(found["processor"]),
         **medians,
         "share of predict": many["rate"] / rate,
         "tail over median": many["tail"] / many["median"],
@@ -146,6 +206,13 @@ def main() -> None:
             f"{each['median']:>9.1f} ms median{each['tail']:>9.1f} ms 99 %"
             f"{100 * each['share']:>7.0f} % of the processor by clients"
         )
+    many = result[f"{CLIENTS[-1]} clients"]
+    print(
+        f"processor time a sentence, us: predict {result['processor']:.0f}; server "
+        f"{many['server']:.0f}, decoding {many['decoding']:.0f}, clients {many['client']:.0f}; "
+        f"with {CLIENTS[-1]} clients {100 * many['idle']:.0f} % of the cores' time is idle and "
+        f"{100 * many['stolen']:.0f} % stolen"
+    )
     for name, aim in (
         ("share of predict", 0.85),
         ("tail over median", 1.8),
