@@ -115,7 +115,7 @@ def test_a_server_searches_plain_inputs_as_a_whole() -> None:
     assert fits_whole_batch(FITTED, waiting()[0])
     assert not fits_whole_batch(MODEL, waiting()[0])
     asked = FITTED.decoding_request(PredictionRequest(BEAM, options=OutputOptions(prefix="a")))
-    assert not fits_whole_batch(FITTED, replace(waiting()[0], request=asked))
+    assert not fits_whole_batch(FITTED, waiting()[0]._replace(request=asked))
     search = FITTED.config.search.model_copy(update={"max_extra": 2_000})
     long = replace(FITTED, config=FITTED.config.model_copy(update={"search": search}))
     assert not fits_whole_batch(long, waiting()[0])

@@ -215,6 +215,8 @@ class TextField(PersistentField[TextConfig]):
         tokens that are spelt, those with unknown letters."""
         inner = np.asarray(row, dtype=np.int32)[: len(row) - self.closing]
         ids = inner if inner.ndim == 1 else inner[:, 0]
+        if inner.ndim == 1 and not np.count_nonzero(ids < FIRST_PIECE):
+            return 0.0
         unknown = ids == UNK
         if inner.ndim > 1:
             unknown = unknown & (inner[:, 1:] == UNK).any(1)
@@ -238,7 +240,7 @@ class TextField(PersistentField[TextConfig]):
     def rows(self, cells: Sequence[str]) -> list[Values]:
         """The ids of each text and `<end>` after them, each with its letters where it is spelt;
         without `<end>` where the vocabulary does not list it."""
-        if not self.has_end:
+        if not self.closing:
             return list(self.encode_many(cells))
         end = np.array([END], np.int32)
         closed = [np.concatenate((ids, end)) for ids in self.encode_many(cells)]

@@ -2,9 +2,10 @@
 tokens (S7.5).
 """
 
+import pickle
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
@@ -41,6 +42,7 @@ __all__ = [
 ]
 
 MAX_ALTERNATIVES = 1_000
+KEPT_REQUESTS = 64  # requests of other processes that are kept for further inputs
 NEVER_WRITTEN = (EMPTY, START, UNK)
 
 
@@ -267,6 +269,14 @@ class DecodingRequest:
         constraints = Constraints.of(request.options, target, width=paths)
         return cls(plan, search, request.options, constraints, n_best)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle it once, and share what is restored, since many inputs have the same request."""
+        return _restore_request, (self._content,)
+
+    @cached_property
+    def _content(self) -> bytes:
+        return pickle.dumps(tuple(getattr(self, each.name) for each in fields(self)))
+
     @cached_property
     def search(self) -> "Search":
         """The step-by-step search in Python."""
@@ -350,11 +360,15 @@ class DecodingRequest:
         return self.plan is None and self.search.returns_all
 
 
+@lru_cache(maxsize=KEPT_REQUESTS)
+def _restore_request(content: bytes) -> DecodingRequest:
+    return DecodingRequest(*pickle.loads(content))  # noqa: S301 (of a process of this program)
+
+
 Tag = TypeVar("Tag", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class PendingInput(Generic[Tag]):
+class PendingInput(NamedTuple, Generic[Tag]):
     """An input to be decoded; the tag is the caller's identifier."""
 
     tag: Tag
