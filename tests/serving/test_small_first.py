@@ -5,7 +5,7 @@ from itertools import count
 
 import pytest
 
-from seqloom.prediction import PendingInput, PredictionRequest, TextPredictor
+from seqloom.prediction import PredictionRequest, TextPredictor
 from seqloom.scheduling.errors import ProcessLost
 from seqloom.scheduling.jobs import SMALL_COST, Event, Job, Ticket
 from seqloom.scheduling.processes import Process
@@ -64,9 +64,8 @@ def ticket(told: Told, width: int, cost: float) -> Ticket:
     """An input that is searched by so many paths."""
     asked = MODEL.decoding_request(PredictionRequest(Beam(width)))
     (encoded,) = MODEL.input_reader.read_all(SOURCES[:1]).encoded
-    made = Ticket(Job("model", float("inf"), told.extend, cost=cost), rows=width, cost=cost)
-    made.pending = PendingInput(made, encoded, 0, asked)
-    return made
+    job = Job("model", float("inf"), told.extend, cost=cost)
+    return Ticket(job, encoded, asked, rows=width, cost=cost)
 
 
 @pytest.mark.parametrize("before", [0, 1, 3], ids="{} rounds".format)

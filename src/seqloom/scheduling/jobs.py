@@ -7,26 +7,25 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from seqloom.errors import SeqloomError
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.joining import join_by_input
 from seqloom.prediction.output import Output, ScoredOutput
-from seqloom.prediction.request import PendingInput
+from seqloom.prediction.request import DecodingRequest, PendingInput
 from seqloom.scheduling.errors import DeadlineExceeded, RequestCancelled
 
 if TYPE_CHECKING:
     from seqloom.search import StableToken
 
-__all__ = ["Event", "Job", "RenderedOutput", "Ticket"]
+__all__ = ["Deadlines", "Event", "Job", "RenderedOutput", "Ticket"]
 
 ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 SMALL_COST = 2_000.0  # of a request that need not wait for larger ones
 
 
-@dataclass(frozen=True)
-class RenderedOutput:
+class RenderedOutput(NamedTuple):
     """An output in its serialized form, rendered where it was computed."""
 
     json: bytes
@@ -49,8 +48,7 @@ class RenderedOutput:
         return Output.from_dict(json.loads(self.json))
 
 
-@dataclass(frozen=True)
-class Event:
+class Event(NamedTuple):
     """News of an input of a request: a part of its output, its complete output (possibly with those
     of the following inputs), or an error.
     """
@@ -62,6 +60,42 @@ class Event:
     piece: int = 0  # index of a piece, for an input that is split
 
 
+class Deadlines:
+    """The deadlines of waiting jobs, all watched by one timer of their event loop."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[Job, None] = {}
+        self._timer: asyncio.TimerHandle | None = None
+        self._due = math.inf  # when the timer runs, by time.monotonic()
+
+    def watch(self, job: "Job") -> None:
+        """Let a job expire at its deadline, unless it ends before."""
+        self._jobs[job] = None
+        if job.deadline < self._due:
+            self._start(job.deadline)
+
+    def forget(self, job: "Job") -> None:
+        """Watch a job no longer."""
+        self._jobs.pop(job, None)
+
+    def _start(self, due: float) -> None:
+        """Run the timer at a time, which is earlier than before."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = due
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(due - time.monotonic(), self._check)
+
+    def _check(self) -> None:
+        """Expire what is due, and wait for the next deadline, if there is one."""
+        now, self._timer, self._due = time.monotonic(), None, math.inf
+        for job in [each for each in self._jobs if each.deadline <= now]:
+            self.forget(job)
+            job.expire()
+        if self._jobs:
+            self._start(min(each.deadline for each in self._jobs))
+
+
 @dataclass(eq=False)
 class Job:
     """A request. The event loop owns it; workers read it and report events through `tell`."""
@@ -71,13 +105,13 @@ class Job:
     deliver: Callable[[list[tuple["Job", Event]]], None] = field(repr=False)
     streams: bool = False
     client: str = ""  # clients have equal shares of the work
+    deadlines: Deadlines = field(default_factory=Deadlines, repr=False)  # of its event loop
     cost: float = 0.0  # of all its inputs
     pieces: dict[int, list[EncodedInput]] = field(default_factory=dict)  # of inputs that are split
     cancelled: bool = False  # set by the loop, seen by workers
     began: float = field(default_factory=time.monotonic)
     _events: deque[Event] = field(default_factory=deque)  # that nobody has read
     _reader: "asyncio.Future[None] | None" = None  # the reader waiting for an event
-    _timer: asyncio.TimerHandle | None = None
     _piece_outputs: dict[int, dict[int, RenderedOutput]] = field(default_factory=dict)
 
     @property
@@ -111,19 +145,18 @@ class Job:
             while self._events:
                 if (known := self._join_pieces(self._events.popleft())) is not None:
                     return known
-            loop = asyncio.get_running_loop()
-            if self._timer is None:
-                self._timer = loop.call_later(self.deadline - time.monotonic(), self._expire)
-            self._reader = loop.create_future()
+            if self._reader is None:
+                self.deadlines.watch(self)
+            self._reader = asyncio.get_running_loop().create_future()
             await self._reader
 
     def end(self) -> None:
         """Stop reading; anything unfinished is cancelled."""
         self.cancelled = True
-        if self._timer is not None:
-            self._timer.cancel()
+        self.deadlines.forget(self)
 
-    def _expire(self) -> None:
+    def expire(self) -> None:
+        """Report that its deadline has passed; called in the event loop."""
         self.put(Event(0, error=self.deadline_error()))
 
     def _join_pieces(self, event: Event) -> Event | None:
@@ -154,7 +187,8 @@ class Ticket:
     """One input of a request to decode, or several to process as a whole."""
 
     job: Job
-    pending: PendingInput["Ticket"] | None = None
+    encoded: EncodedInput | None = None
+    request: DecodingRequest | None = None  # as which the encoded input is decoded
     work: Callable[[], Sequence[RenderedOutput]] | None = None  # replaces decoding
     number: int = 0
     piece: int = 0  # index of a piece, for an input that is split
@@ -164,6 +198,15 @@ class Ticket:
     losses: int = 0  # processes that ended while decoding it
     streamed_count: int = 0  # tokens streamed so far
     isolated: bool = False  # set after a failure, its own or in its batch
+
+    @property
+    def pending(self) -> PendingInput["Ticket"] | None:
+        """Its input as batches take it; None for other work. A ticket that kept it would refer to
+        itself.
+        """
+        if self.encoded is None or self.request is None:
+            return None
+        return PendingInput(self, self.encoded, self.number, self.request)
 
     @property
     def streams(self) -> bool:

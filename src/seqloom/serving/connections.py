@@ -3,9 +3,9 @@ connections per client (RELIABILITY D3, D9).
 """
 
 import asyncio
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
 from uvicorn.protocols.http.httptools_impl import (
@@ -86,22 +86,38 @@ class Disconnection:
         self._happened = False
         self._watchers: list[Callable[[], None]] = []
 
-    @contextmanager
-    def watched(self, tell: Callable[[], None]) -> Iterator[None]:
+    def watched(self, tell: Callable[[], None]) -> "Watch":
         """Within the block, `tell` is called when the client disconnects, or at once if it has."""
+        return Watch(self, tell)
+
+    def watch(self, tell: Callable[[], None]) -> None:
+        """Call `tell` when the client disconnects, or at once if it has."""
         self._watchers.append(tell)
         if self._happened:
             tell()
-        try:
-            yield
-        finally:
-            self._watchers.remove(tell)
+
+    def forget(self, tell: Callable[[], None]) -> None:
+        """Call it no longer."""
+        self._watchers.remove(tell)
 
     def happen(self) -> None:
         """Notify: the client has disconnected."""
         self._happened = True
         for tell in list(self._watchers):
             tell()
+
+
+class Watch(NamedTuple):
+    """A block in which a client's disconnection is watched."""
+
+    connection: Disconnection
+    tell: Callable[[], None]
+
+    def __enter__(self) -> None:
+        self.connection.watch(self.tell)
+
+    def __exit__(self, *_: object) -> None:
+        self.connection.forget(self.tell)
 
 
 class Requester(NamedTuple):
@@ -150,7 +166,8 @@ class DeadlineProtocol(HttpToolsProtocol):
     _writes: JoinedWrites
     _disconnection: Disconnection
     _due: float | None = None  # deadline of the whole request, by the loop's clock
-    _watch: asyncio.TimerHandle | None = None  # checks the deadline
+    _idle_end: float | None = None  # when a connection without a request is closed
+    _watch: asyncio.TimerHandle | None = None  # checks both
     _stuck: asyncio.TimerHandle | None = None
     _in_head = False  # whether a request line or headers are incomplete
     _head_size = 0  # their bytes received, from the read in which they began
@@ -184,7 +201,7 @@ class DeadlineProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        was_in_head = self._in_head
+        was_in_head, self._idle_end = self._in_head, None
         super().data_received(data)
         self._head_size = self._head_size + len(data) if was_in_head and self._in_head else 0
         if self._head_size > HEADERS and not self.transport.is_closing():
@@ -196,7 +213,7 @@ class DeadlineProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._in_head = False
-        size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
+        size = len(self.url) + sum(map(len, chain.from_iterable(self.headers)))
         if size > HEADERS:
             raise ValueError("the headers are too large")  # the parser responds with 400
         super().on_headers_complete()
@@ -215,7 +232,7 @@ class DeadlineProtocol(HttpToolsProtocol):
             return False
         cycle.response_started = cycle.response_complete = True
         cycle.waiting_for_100_continue = False
-        own = b"".join(b"%b: %b\r\n" % pair for pair in cycle.default_headers)
+        own = b"".join([b"%b: %b\r\n" % pair for pair in cycle.default_headers])
         if not cycle.keep_alive:
             own += b"connection: close\r\n"
         self.transport.write(b"%b%b%b\r\n%b" % (STATUS_LINE[200], own, head, body))
@@ -242,7 +259,15 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._expect()
         if not self.transport.get_write_buffer_size():
             self._taken()
-        super().on_response_complete()
+        self.server_state.total_requests += 1
+        if self.transport.is_closing():
+            return
+        self.flow.resume_reading()
+        if self.pipeline:
+            self._start_asgi_task(*self.pipeline.pop())
+        else:
+            self._idle_end = self.loop.time() + self.timeout_keep_alive
+            self._check_by(self._idle_end)
 
     def _taken(self) -> None:
         """The client has read the response."""
@@ -250,11 +275,12 @@ class DeadlineProtocol(HttpToolsProtocol):
             self._stuck.cancel()
             self._stuck = None
 
-    def timeout_keep_alive_handler(self) -> None:
+    def _end_idle(self) -> None:
+        """Close an idle connection; abort it if its client has not read the last response."""
         if self.transport.get_write_buffer_size():
             self.cut()
         else:
-            super().timeout_keep_alive_handler()
+            self.transport.close()
 
     def cut(self, *_: Any) -> None:
         """Abort the connection."""
@@ -264,19 +290,30 @@ class DeadlineProtocol(HttpToolsProtocol):
         """Start the deadline of the next request."""
         if self._due is None and not self.transport.is_closing():
             self._due = self.loop.time() + self.receipt
-            if self._watch is None:
-                self._watch = self.loop.call_at(self._due, self._check_arrival)
+            self._check_by(self._due)
 
-    def _check_arrival(self) -> None:
-        """Abort the connection if a request is late; check again if another is expected by now.
+    def _check_by(self, end: float) -> None:
+        """Check the deadlines at this time, unless they are checked before."""
+        if self._watch is not None and self._watch.when() > end:
+            self._watch.cancel()
+            self._watch = None
+        if self._watch is None:
+            self._watch = self.loop.call_at(end, self._check_deadlines)
+
+    def _check_deadlines(self) -> None:
+        """End the connection if a request is late or none comes; else check again at the next
+        deadline.
 
         A request that arrives in time thus needs no timer of its own.
         """
-        self._watch = None
-        if self._due is not None and self._due <= self.loop.time():
+        now, self._watch = self.loop.time(), None
+        if self._due is not None and self._due <= now:
             self.cut()
-        elif self._due is not None:
-            self._watch = self.loop.call_at(self._due, self._check_arrival)
+        elif self._idle_end is not None and self._idle_end <= now:
+            self._end_idle()
+        for end in (self._due, self._idle_end):
+            if end is not None and end > now:
+                self._check_by(end)
 
     def _disarm(self) -> None:
         for timer in (self._watch, self._stuck):

@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import import_module
+from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from seqloom.data import SeriesTable
@@ -14,9 +15,9 @@ from seqloom.parallel import thread_count
 from seqloom.prediction.inputs import EncodedInput, InputGroup, check_cells
 from seqloom.prediction.output import Output, ScoredOutput
 from seqloom.prediction.predictor import Predictor
-from seqloom.prediction.request import OutputOptions, PendingInput
+from seqloom.prediction.request import OutputOptions
 from seqloom.prediction.text_predictor import TextPredictor
-from seqloom.scheduling.jobs import Event, Job, RenderedOutput, Ticket
+from seqloom.scheduling.jobs import Deadlines, Event, Job, RenderedOutput, Ticket
 from seqloom.scheduling.scheduler import QueueBounds, Scheduler
 from seqloom.scheduling.templates import ProcessTemplate
 from seqloom.serving.connections import Requester
@@ -82,6 +83,7 @@ class Service:
         self.ready = False
         self._names: dict[str, dict[str, int]] = {}  # ids of tokens by model, cached
         self._plans = DecodingPlans(limits)
+        self._deadlines = Deadlines()
         self._looks = Deferred(_looks)
         self._opening = asyncio.Lock()  # one file at a time, since it may decompress to any size
 
@@ -174,10 +176,11 @@ class Service:
         if reads_files(model):
             async with self._opening:
                 return await asyncio.to_thread(make)
-        if all(isinstance(each, str) for each in inputs):
-            characters = sum(len(each) for each in inputs if isinstance(each, str))
-            if characters <= INLINE_CHARACTERS:
-                return make()
+        if (
+            sum([len(each) if isinstance(each, str) else inf for each in inputs])
+            <= INLINE_CHARACTERS
+        ):
+            return make()
         return await asyncio.to_thread(make)
 
     def _tickets(self, job: Job, model: Predictor, request: PredictRequest) -> list[Ticket]:
@@ -295,13 +298,14 @@ class Service:
             own = pieces.setdefault(encoded.number, [])
             ticket = Ticket(
                 job,
+                encoded,
+                asked,
                 number=encoded.number,
                 piece=len(own),
                 rows=plan.paths,
                 cost=cost.positions,
                 whole=cost.whole,
             )
-            ticket.pending = PendingInput(ticket, encoded, encoded.number, asked)
             tickets.append(ticket)
             own.append(encoded)
         job.pieces = {number: own for number, own in pieces.items() if len(own) > 1}
@@ -382,17 +386,26 @@ class Service:
         ]
 
     def _job(self, wanted: str | None, address: str, *, streams: bool = False) -> Job:
-        loop = asyncio.get_running_loop()
-
-        def tell(told: list[tuple[Job, Event]]) -> None:
-            loop.call_soon_threadsafe(_deliver, told)
-
-        name = self.served.name_of(wanted)
-        return Job(name, time.monotonic() + self.limits.deadline, tell, streams, address)
+        name, began = self.served.name_of(wanted), time.monotonic()
+        tell = partial(_deliver_to, asyncio.get_running_loop())
+        return Job(
+            name,
+            began + self.limits.deadline,
+            tell,
+            streams,
+            address,
+            self._deadlines,
+            began=began,
+        )
 
 
 def _looks() -> Any:
     return import_module(LOOKS).Looks()
+
+
+def _deliver_to(loop: asyncio.AbstractEventLoop, told: list[tuple[Job, Event]]) -> None:
+    """Deliver events from another thread."""
+    loop.call_soon_threadsafe(_deliver, told)
 
 
 def _deliver(told: list[tuple[Job, Event]]) -> None:
