@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -132,7 +132,7 @@ def _work_routes(app: FastAPI, service: Service) -> None:
         entry = _request_record(request)
         job = await service.predict(body, entry, client=_client(request))
         outputs = await _all_outputs(job, request, entry, len(body.inputs))
-        service.metrics.tokens.inc(sum(each.tokens for each in outputs))
+        service.metrics.counts.tokens += sum([each.tokens for each in outputs])
         return _answer(job.model, "outputs", _list(outputs), entry)
 
     async def stream(body: PredictRequest, request: Request) -> Response:
@@ -222,7 +222,7 @@ async def _stream_events(
     try:
         async for event in _events(job, request, entry):
             for number, output in _outputs_of(event).items():
-                service.metrics.tokens.inc(output.tokens)
+                service.metrics.counts.tokens += output.tokens
                 data = b'{"input": %d, "output": %b}' % (number, output.json)
                 yield b"event: output\ndata: %b\n\n" % data
                 done += 1
@@ -276,9 +276,14 @@ def _list(outputs: Sequence[RenderedOutput]) -> bytes:
 
 def _answer(model: str, kind: str, found: bytes, entry: RequestRecord) -> Response:
     """The response to a request, from rendered JSON."""
-    head = f'{{"model":{json.dumps(model, ensure_ascii=False)},"{kind}":'.encode()
-    tail = b',"seconds":%.6f}' % entry.seconds
-    return WholeResponse(head + found + tail)
+    return WholeResponse(
+        b'%b%b,"seconds":%.6f}' % (_answer_head(model, kind), found, entry.seconds)
+    )
+
+
+@lru_cache(maxsize=64)
+def _answer_head(model: str, kind: str) -> bytes:
+    return f'{{"model":{json.dumps(model, ensure_ascii=False)},"{kind}":'.encode()
 
 
 def _client(request: Request) -> Requester:

@@ -33,6 +33,7 @@ __all__ = [
     "Send",
 ]
 
+Headers = Mapping[bytes, bytes]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
@@ -68,30 +69,34 @@ class Access:
     token: str | None = None
     delay: float = 0.3  # seconds before a wrong token is rejected, against guessing
 
-    async def check(self, headers: dict[str, str], scope: Mapping[str, Any]) -> None:
+    async def check(self, headers: Headers, scope: Mapping[str, Any]) -> None:
         """Raise an error unless host, token and origin are valid."""
-        if _host_of(headers.get("host", "")) not in self.hosts:
+        host = headers.get(b"host", b"")
+        if _host_of(host) not in self.hosts:
             raise RequestRefused(
                 "this server does not go by that name",
                 status=403,
                 remedy="ask it by its own, or have it started with this one among its hosts",
             )
         if not self._knows_token(headers, scope["path"]):
-            if "authorization" in headers:
+            if b"authorization" in headers:
                 await asyncio.sleep(self.delay)
             raise RequestRefused(
                 "the token is missing or wrong",
                 status=401,
                 remedy="send Authorization: Bearer TOKEN",
             )
-        origin, own = headers.get("origin"), _origin(scope.get("scheme", "http"), headers["host"])
-        if scope["method"] != "GET" and origin is not None and origin.lower() != own:
+        origin = headers.get(b"origin")
+        if scope["method"] == "GET" or origin is None:
+            return
+        if origin.lower() != _origin(scope.get("scheme", "http"), host):
             raise RequestRefused("pages of other origins may not ask this server", status=403)
 
-    def _knows_token(self, headers: dict[str, str], path: str) -> bool:
+    def _knows_token(self, headers: Headers, path: str) -> bool:
         if self.token is None or path in OPEN_PATHS:
             return True
-        return _tokens_match(_read_token(headers), self.token)
+        given = headers.get(b"authorization", b"").decode("latin-1")
+        return _tokens_match(_read_token(given), self.token)
 
 
 class Guard:
@@ -124,9 +129,7 @@ class Guard:
                 raise RequestRefused(
                     "too many connections are open", status=503, remedy="try again in a moment"
                 )
-            headers = {
-                name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]
-            }
+            headers = dict(scope["headers"])
             await self.access.check(headers, scope)
             body = await self._body(visit, headers, receive)
             await self.app(scope, _replay_body(body, receive), visit.send)
@@ -138,22 +141,21 @@ class Guard:
             if self.logs:
                 log("request", **facts)
 
-    async def _body(
-        self, visit: "RequestContext", headers: dict[str, str], receive: Receive
-    ) -> bytes:
+    async def _body(self, visit: "RequestContext", headers: Headers, receive: Receive) -> bytes:
         """Read the request's body, of bounded size; only JSON is accepted."""
-        if "content-length" in headers and "transfer-encoding" in headers:
+        if b"content-length" in headers and b"transfer-encoding" in headers:
             raise RequestRefused("the length of the body is told in two ways", status=400)
         if visit.scope["method"] in ("GET", "HEAD", "OPTIONS"):
             return b""
-        if headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+        kind = headers.get(b"content-type", b"").partition(b";")[0]
+        if kind.strip().lower() != b"application/json":
             raise RequestRefused(
                 "the body is not declared as JSON",
                 status=415,
                 remedy="send JSON, with Content-Type: application/json",
             )
         most, parts = self.limits.body, []
-        if headers.get("content-length", "0").isdecimal() and _exceeds(headers, most):
+        if _exceeds(headers.get(b"content-length", b""), most):
             raise _body_too_large(most)
         while True:
             message = await receive()
@@ -204,7 +206,7 @@ class RequestContext:
     async def _send_whole(self, headers: list[tuple[bytes, bytes]], body: bytes) -> None:
         """Send a whole response, in parts if the connection does not support it."""
         send = self.scope["state"].get(ANSWER)
-        named = b"".join(b"%b: %b\r\n" % pair for pair in headers)
+        named = b"".join([b"%b: %b\r\n" % pair for pair in headers])
         own = b"x-request-id: %b\r\n" % self.number.encode()
         if send is not None and send(named + own + HEAD, body):
             self.status = 200
@@ -232,6 +234,7 @@ class RequestContext:
     def close(self) -> dict[str, Any]:
         """Finish the accounting of the request; return facts for the log."""
         route = self.scope.get("route")
+        self.scope["state"].pop(ANSWER, None)  # which refers to the scope
         facts = {
             "request": self.number,
             "method": self.scope["method"],
@@ -251,9 +254,8 @@ def _body_too_large(most: int) -> RequestRefused:
     return RequestRefused(problem, status=413, place="body")
 
 
-def _exceeds(headers: dict[str, str], most: int) -> bool:
-    length = headers.get("content-length", "0")
-    return len(length) > 18 or int(length) > most
+def _exceeds(length: bytes, most: int) -> bool:
+    return length.isdigit() and (len(length) > 18 or int(length) > most)
 
 
 def _replay_body(body: bytes, receive: Receive) -> Receive:
@@ -267,22 +269,22 @@ def _replay_body(body: bytes, receive: Receive) -> Receive:
 
 
 @lru_cache(maxsize=16)
-def _host_of(header: str) -> str:
+def _host_of(header: bytes) -> str:
     """The host name in a Host header, without port; empty if malformed."""
-    found = HOST.fullmatch(header)
+    found = HOST.fullmatch(header.decode("latin-1"))
     return (found["name"] or found["address"]).lower() if found else ""
 
 
 @lru_cache(maxsize=16)
-def _origin(scheme: str, host: str) -> str:
+def _origin(scheme: str, host: bytes) -> bytes:
     """The origin of this server's pages, without a default port."""
-    usual = {"http": ":80", "https": ":443"}.get(scheme, "")
-    return f"{scheme}://{host.lower().removesuffix(usual)}"
+    usual = {"http": b":80", "https": b":443"}.get(scheme, b"")
+    return b"%b://%b" % (scheme.encode(), host.lower().removesuffix(usual))
 
 
-def _read_token(headers: dict[str, str]) -> str:
+def _read_token(authorization: str) -> str:
     """The token, from a bearer header or from the password of basic authentication."""
-    scheme, _, value = headers.get("authorization", "").partition(" ")
+    scheme, _, value = authorization.partition(" ")
     if scheme.lower() == "bearer":
         return value.strip()
     if scheme.lower() == "basic":

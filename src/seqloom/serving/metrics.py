@@ -3,7 +3,9 @@
 import json
 import sys
 import time
+from collections import Counter as Counts
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, Literal, get_args
 
@@ -15,6 +17,7 @@ Outcome = Literal["refused", "completed", "failed", "cancelled"]
 
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
+MOST_UNADDED = 1_000  # ended requests that are counted before they are added to the metrics
 SIZES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)
 
 
@@ -24,6 +27,7 @@ class Metrics:
     def __init__(self, *, waiting: Callable[[], int] = lambda: 0) -> None:
         registry = CollectorRegistry()
         self.registry = registry
+        self.counts = RequestCounts()
         self.received = Counter(
             "seqloom_requests_received", "requests for predict, stream or score", registry=registry
         )
@@ -36,7 +40,8 @@ class Metrics:
             ["outcome"],
             registry=registry,
         )
-        self.outcomes = {outcome: self.ended.labels(outcome) for outcome in get_args(Outcome)}
+        for outcome in get_args(Outcome):
+            self.ended.labels(outcome)
         self.seconds = Histogram(
             "seqloom_request_seconds",
             "from the first byte to the last",
@@ -108,7 +113,40 @@ class Metrics:
 
     def text(self) -> bytes:
         """All metrics in Prometheus format."""
+        self._add_counts()
         return generate_latest(self.registry)
+
+    def _add_counts(self) -> None:
+        """Add what was counted of requests since this was last called."""
+        counts, self.counts = self.counts, RequestCounts()
+        self.received.inc(counts.received)
+        self.accepted.inc(counts.accepted)
+        self.tokens.inc(counts.tokens)
+        for outcome, number in counts.outcomes.items():
+            self.ended.labels(outcome).inc(number)
+        for seconds in counts.seconds:
+            self.seconds.observe(seconds)
+
+    def count_end(self, outcome: Outcome, seconds: float) -> None:
+        """A request has ended."""
+        self.counts.outcomes[outcome] += 1
+        self.counts.seconds.append(seconds)
+        if len(self.counts.seconds) >= MOST_UNADDED:
+            self._add_counts()
+
+
+@dataclass
+class RequestCounts:
+    """Counts of requests since they were last added to the metrics.
+
+    The event loop alone counts requests, which needs no locks and so takes a fraction of the time.
+    """
+
+    received: int = 0
+    accepted: int = 0
+    tokens: int = 0
+    outcomes: Counts[Outcome] = field(default_factory=Counts)
+    seconds: list[float] = field(default_factory=list)  # that each ended request took
 
 
 class RequestRecord:
@@ -120,19 +158,18 @@ class RequestRecord:
         self.at_end: Callable[[], None] | None = None  # releases what the request holds
         self.accepted = False
         self.outcome: Outcome | None = None
-        metrics.received.inc()
+        metrics.counts.received += 1
 
     def accept(self) -> None:
         """The request was queued."""
         self.accepted = True
-        self._metrics.accepted.inc()
+        self._metrics.counts.accepted += 1
 
     def end(self, outcome: Outcome) -> None:
         """The request has ended; only the first call counts."""
         if self.outcome is None:
             self.outcome = outcome
-            self._metrics.outcomes[outcome].inc()
-            self._metrics.seconds.observe(self.seconds)
+            self._metrics.count_end(outcome, self.seconds)
             if self.at_end is not None:
                 self.at_end()
 
@@ -144,7 +181,9 @@ class RequestRecord:
 def log(event: str, **facts: Any) -> None:
     """Write a log line with the time."""
     stamp = _written_time(int(time.time()))
-    print(json.dumps({"time": stamp, "event": event, **facts}), file=sys.stderr, flush=True)
+    line = json.dumps({"time": stamp, "event": event, **facts})
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()
 
 
 @lru_cache(maxsize=1)
