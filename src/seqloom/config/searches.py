@@ -7,6 +7,7 @@ the same list.
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, MISSING, dataclass, field, fields, replace
+from functools import cached_property
 from typing import Annotated, Any, ClassVar, Literal, get_type_hints
 
 from pydantic import (
@@ -181,12 +182,15 @@ class OptionsTable(BaseModel):
 
     kind: str
 
-    @property
+    @cached_property
     def given(self) -> dict[str, Any]:
         """The options that were given, by name."""
-        names = (name for name in type(self).model_fields if name in self.model_fields_set)
-        told = ((name, getattr(self, name)) for name in names if name != "kind")
-        return {name: value for name, value in told if value is not None}
+        told = self.model_fields_set - {"kind"}
+        return {
+            name: value
+            for name, value in self.__dict__.items()
+            if name in told and value is not None
+        }
 
 
 def options_model(kind: str, part: Any) -> type[OptionsTable]:

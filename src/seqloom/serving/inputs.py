@@ -142,13 +142,14 @@ def reads_files(model: Predictor) -> bool:
 def check_input(given: Input, limits: ServingConfig) -> None:
     """Raise LimitError if an input exceeds this server's limits."""
     sizes: tuple[tuple[str, int, int], ...] = ()
-    if isinstance(given, list) and not all(isinstance(each, str) for each in given):
+    if isinstance(given, str):
+        sizes = (("characters", len(given), limits.characters),)
+    elif isinstance(given, list) and not all(isinstance(each, str) for each in given):
         size = sum(len(each) if isinstance(each, list) else 1 for each in given)
         sizes = (("cells", size, limits.cells),)
-    elif isinstance(given, str | list | dict):
-        parts = [given] if isinstance(given, str) else [*given]
-        parts += map(str, given.values()) if isinstance(given, dict) else []
-        size = sum(len(part) + 1 for part in parts) - isinstance(given, str)
+    elif isinstance(given, list | dict):
+        parts = [*given, *(map(str, given.values()) if isinstance(given, dict) else ())]
+        size = sum(len(part) + 1 for part in parts)
         sizes = (("characters", size, limits.characters),)
     elif isinstance(given, SeriesInput):
         sizes = (

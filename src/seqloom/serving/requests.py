@@ -1,14 +1,19 @@
 """What a request may say, and the prediction request that follows from it (S7)."""
 
 from collections.abc import Mapping, Sequence
-from functools import reduce
+from functools import cache, reduce
 from operator import or_
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, create_model
 
 from seqloom.config import SearchConfig
-from seqloom.config.searches import SEARCHES, OptionsTable, PartOption, options_model
+from seqloom.config.searches import (
+    SEARCHES,
+    OptionsTable,
+    PartOption,
+    options_model,
+)
 from seqloom.engine.loop import configured_plan
 from seqloom.errors import LimitError
 from seqloom.prediction.request import (
@@ -123,10 +128,9 @@ class PredictRequest(StrictModel):
         check_limit("characters", self.no_repeat, limits.characters, said="no_repeat")
         if self.search is not None:
             given = self.search.given
-            for each in SEARCHES.options_of(self.search.kind).options():
-                if each.limit and each.name in given:
-                    most = getattr(limits, each.limit)
-                    check_limit(each.limit, given[each.name], most, said=each.name)
+            for name, limit in _limited_options(self.search.kind):
+                if name in given:
+                    check_limit(limit, given[name], getattr(limits, limit), said=name)
 
     def _check_constraints(self, limits: ServingConfig) -> None:
         self._check_prefixes(limits)
@@ -284,6 +288,13 @@ def _first_value(option: PartOption) -> float | None:
     if option.suggested is not None:
         return option.suggested
     return None if option.absent else option.default
+
+
+@cache
+def _limited_options(kind: str) -> list[tuple[str, str]]:
+    """The options of a search that a limit of the server bounds, and the names of the limits."""
+    options = SEARCHES.options_of(kind).options()
+    return [(each.name, each.limit) for each in options if each.limit]
 
 
 def _options_within(search: OptionsTable, limits: ServingConfig) -> Mapping[str, Any]:
