@@ -15,6 +15,7 @@ __all__ = ["Metrics", "Outcome", "RequestRecord", "log"]
 
 Outcome = Literal["refused", "completed", "failed", "cancelled"]
 
+ENCODER = json.JSONEncoder()
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 MOST_UNADDED = 1_000  # ended requests that are counted before they are added to the metrics
@@ -181,7 +182,7 @@ class RequestRecord:
 def log(event: str, **facts: Any) -> None:
     """Write a log line with the time."""
     stamp = _written_time(int(time.time()))
-    line = json.dumps({"time": stamp, "event": event, **facts})
+    line = ENCODER.encode({"time": stamp, "event": event, **facts})
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 
