@@ -3,6 +3,7 @@
 The import hook comes first: it must be in place before the packages it names are imported.
 """
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -47,6 +48,13 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(config, "workerinput") or not stale() or find_compiler() is None:
         return
     build()
+
+
+def pytest_collection_finish() -> None:
+    """What is loaded by now stays, so no search for garbage need visit it: each would take more
+    than a second, and in a process that is forked it would copy all of that memory.
+    """
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -128,11 +128,11 @@ def test_a_worker_that_hangs(
 ) -> None:
     """A10: it is given up after the configured time, or soon after a signal; the step is saved, and
     the run goes on with the same bits."""
+    chosen = options(updates=8, validate_every=4, workers=2)
+    trained(tmp_path / "whole", chosen)
     monkeypatch.setenv("SEQLOOM_PEER_TIMEOUT", "60" if signalled else "3")
     monkeypatch.setattr(ranks, "GRACE", 0.5)
     monkeypatch.setattr(processes, "ENDING", 0.5)
-    chosen = options(updates=8, validate_every=4, workers=2)
-    trained(tmp_path / "whole", chosen)
     run = tmp_path / "run"
 
     def hang() -> None:

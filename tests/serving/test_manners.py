@@ -13,7 +13,7 @@ from seqloom.errors import ConfigError
 from seqloom.prediction import TextPredictor
 from seqloom.serving.errors import error_classes
 from seqloom.serving.guard import Access
-from tests.serving.support import Served, serving
+from tests.serving.support import Served, serving, until
 
 TOKEN = "a-token-of-many-letters"
 DELAY = 0.2
@@ -180,9 +180,9 @@ def test_the_last_answer_while_draining_says_so(models: dict[str, TextPredictor]
         head = f"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n"
         with served.connect() as connection:
             connection.sendall(f"{head}Content-Type: application/json\r\n\r\n".encode())
-            time.sleep(0.1)
+            until(lambda: bool(served.server.server_state.tasks))
             served.server.should_exit = True
-            time.sleep(0.3)
+            until(lambda: not any(each.is_serving() for each in served.server.servers))
             connection.sendall(body)
             found.append(connection.recv(65_536))
     assert found[0].startswith(b"HTTP/1.1 200")

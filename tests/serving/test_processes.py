@@ -1,8 +1,10 @@
 """Inputs that another process decodes come to what they come to here (RELIABILITY D6)."""
 
+import ctypes
 import json
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -41,6 +43,7 @@ from tests.serving.wrapped import slow
 
 MODEL = untrained("transformer")
 BEAM = Beam(3)
+PR_SET_CHILD_SUBREAPER = 36  # of Linux's prctl
 
 
 @contextmanager
@@ -204,6 +207,33 @@ def test_a_copy_under_way_is_made_before_its_template_is_closed() -> None:
     process.close()
     with pytest.raises(ProcessLost):
         template.fork()
+
+
+@contextmanager
+def inheriting() -> Iterator[None]:
+    """This process has the children of those that end, as process 1 of a container has."""
+    control = ctypes.CDLL(None).prctl
+    assert control(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0
+    try:
+        yield
+    finally:
+        control(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems have no prctl")
+def test_process_one_of_a_container_leaves_no_zombies() -> None:
+    """A model is replaced: its template ends, and then the processes that come to the server."""
+    first = ProcessTemplate({}, {"model": lambda: MODEL})
+    try:
+        with inheriting():
+            template = first.load("model")
+            process = template.fork()
+            process.wait_until_ready()
+            template.close()
+            process.close()
+        assert not exists(process.pid)
+    finally:
+        first.close()
 
 
 def test_it_goes_with_the_server(process: Process) -> None:

@@ -20,10 +20,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
+from torch import Tensor
 
 import seqloom
+from seqloom.model import Features
 from seqloom.scheduling.errors import DeadlineExceeded
 from seqloom.serving.errors import error_body
 from tests.counts import count
@@ -101,16 +104,28 @@ def test_one_of_two_may_go_away(tmp_path: Path) -> None:
 
 
 def test_a_stream_is_passed_on_token_by_token(tmp_path: Path) -> None:
-    """The first token is here before the last is written."""
-    model, _ = slow(0.15, min_extra=8, max_extra=8)
+    """The last tokens are not written before the first is here."""
+    model, decoder = slow(0.0, min_extra=8, max_extra=8)
     with serving({"only": model}) as one, proxied(tmp_path, one.port, one.port) as served:
+        read, is_here, waited = decoder.read, threading.Event(), []
+        before = decoder.steps
+
+        def wait_for_the_first(inputs: Tensor, state: Any) -> tuple[Features, Any]:
+            if decoder.steps > before + 4:
+                waited.append(is_here.wait(20))
+            return read(inputs, state)
+
+        decoder.read = wait_for_the_first  # type: ignore[method-assign]
         connection = http.client.HTTPConnection("127.0.0.1", served.port, timeout=60)
         body = json.dumps({"inputs": ["abc"], "search": {"kind": "greedy"}})
-        began = time.monotonic()
         connection.request("POST", "/v1/stream", body, {"Content-Type": "application/json"})
-        times = [time.monotonic() - began for line in connection.getresponse() if line.strip()]
+        lines = iter(connection.getresponse())
+        assert next(lines) == b"event: tokens\n"
+        is_here.set()
+        assert b"event: done\n" in list(lines)
         connection.close()
-        assert times[0] < times[-1] / 2
+        assert waited
+        assert all(waited)
 
 
 def test_what_a_server_takes_its_proxy_takes(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Models that are slow, or fail on some inputs, in ways that a test can see."""
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from threading import Event
 from typing import Any
 
 from torch import Tensor
@@ -13,7 +14,7 @@ from seqloom.prediction import Forecast, Forecaster, TextPredictor
 from tests.prediction.untrained import untrained
 from tests.serving.kinds import made
 
-__all__ = ["POISON", "Slow", "endless", "poisoned", "slow", "slow_forecaster"]
+__all__ = ["POISON", "Slow", "endless", "held_forecaster", "poisoned", "slow"]
 
 POISON = "y"
 
@@ -52,21 +53,21 @@ class Poisoned:
 
 
 @dataclass(frozen=True)
-class SlowForecaster(Forecaster):
-    """A model that takes its time for each series."""
+class HeldForecaster(Forecaster):
+    """A model that forecasts nothing before it may."""
 
-    seconds: float = 0.0
+    may: Event = field(default_factory=Event)
 
     def forecast(self, table: SeriesTable, start: int, *, steps: int | None = None) -> Forecast:
-        time.sleep(self.seconds)
+        self.may.wait()
         return super().forecast(table, start, steps=steps)
 
 
-def slow_forecaster(seconds: float) -> Forecaster:
-    """A model whose every forecast lasts so long."""
+def held_forecaster() -> HeldForecaster:
+    """A model whose every forecast lasts until it is let go."""
     model = made("load")
     assert isinstance(model, Forecaster)
-    return SlowForecaster(model.config, model.source, model.target, model.network, seconds=seconds)
+    return HeldForecaster(model.config, model.source, model.target, model.network)
 
 
 def slow(seconds: float, **search: Any) -> tuple[TextPredictor, Slow]:

@@ -5,6 +5,7 @@ process, and waits while it makes a step.
 """
 
 import os
+import sys
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from contextlib import suppress
@@ -123,7 +124,13 @@ def wait_for_end(process: int) -> None:
 
 
 def _exists(process: int) -> bool:
+    """Whether a process is running. Process 1 of a container inherits those whose template has
+    ended; they are reaped here.
+    """
     try:
+        if sys.platform != "win32":
+            with suppress(ChildProcessError):  # the child of a template
+                os.waitpid(process, os.WNOHANG)
         os.kill(process, 0)
     except OSError:
         return False

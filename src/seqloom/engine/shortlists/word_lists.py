@@ -74,8 +74,9 @@ class WordLists:
         return WordLists(np.concatenate(parts), starts, self.shared)
 
     def structure(self, output: Matrix | None, tokens: int) -> ListsStructure:
-        """The same for the core and so many source tokens, without any no lexicon; IndexError where
-        a symbol is none."""
+        """The lists for the core; `tokens` is the number of source tokens, and without any the
+        lexicon is left out. IndexError if an entry is no symbol of the output.
+        """
         if output is None:
             raise TypeError("this stack has no output layer")
         shared = self.shared
