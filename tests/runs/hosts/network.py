@@ -31,7 +31,7 @@ class Host:
             process = subprocess.Popen(
                 ["ip", "netns", "exec", self.namespace, *command],
                 cwd=ROOT,
-                env={**os.environ, "GLOO_SOCKET_IFNAME": LINK, **environment},
+                env={**os.environ, **environment},
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 text=True,
