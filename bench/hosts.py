@@ -3,11 +3,11 @@
     python bench/hosts.py [--updates 40] [--rounds 3] [--part 1/3]
 
 Hosts are network namespaces on this machine with a switch between them that delays frames and
-limits their rate (tests/runs/hosts); this needs root and Debian's iproute2. A small model sends its
-gradients all-to-all, a larger one around a ring. For each link the table has the median time of an
-update, and the prediction of the formula of docs/scale.md. The table is printed, kept in
-bench/results/hosts.json and written into docs/scale.md. With --part only some links are measured
-and merged with earlier results.
+limits their rate (tests/runs/hosts); this needs root and Debian's iproute2. Of a small model each
+host sends its gradients to every other; of a larger one each sums a share. For each link the table
+has the median time of an update, and the prediction of the formula of docs/scale.md. The table is
+printed, kept in bench/results/hosts.json and written into docs/scale.md. With --part only some
+links are measured and merged with earlier results.
 """
 
 import argparse
@@ -26,7 +26,7 @@ sys.path.insert(0, str(ROOT))
 from seqloom.api.train import train
 from seqloom.runs.progress import SilentObserver
 from seqloom.training import Update
-from seqloom.training.distributed.ranks import SENT_AT_ONCE
+from seqloom.training.distributed.all_reduce import SENT_AT_ONCE
 from tests.runs.hosts.network import Host, network
 
 PAGE = ROOT / "docs" / "scale.md"
@@ -69,9 +69,13 @@ class Clock(SilentObserver):
         self.times.append(time.perf_counter())
 
     def median(self) -> float:
-        """Median seconds of an update, after warm-up."""
-        pairs = zip(self.times[WARM_UP:], self.times[WARM_UP + 1 :], strict=False)
-        return statistics.median(later - earlier for earlier, later in pairs)
+        """Median seconds of an update, after warm-up.
+
+        Two successive updates are taken together: of hosts that began at different times, one
+        waits longer at every other update.
+        """
+        pairs = zip(self.times[WARM_UP:], self.times[WARM_UP + 2 :], strict=False)
+        return statistics.median(later - earlier for earlier, later in pairs) / 2
 
 
 def be_a_rank(folder: Path, width: int, updates: int) -> None:
@@ -117,10 +121,10 @@ def predicted(link: Link, still: float, size: float) -> float:
     """The predicted seconds of an update over a link, from those without delay."""
     others = link.hosts - 1
     if others * size <= SENT_AT_ONCE:
-        trips, sent = 2.0, others * size  # preceded by a barrier
+        delays, sent = 1, others * size
     else:
-        trips, sent = 2.0 * others, 2 * others / link.hosts * size
-    return still + trips * 2 * link.delay + (sent / link.rate if link.rate else 0.0)
+        delays, sent = 2, 2 * others / link.hosts * size
+    return still + delays * link.delay + (sent / link.rate if link.rate else 0.0)
 
 
 def table(found: dict[Link, dict[str, float]]) -> list[str]:

@@ -115,7 +115,6 @@ def _command(job: dict[str, Any], rank: int) -> None:
         place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": job["world"]}
         os.environ |= {name: str(value) for name, value in place.items()}
         os.environ |= {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": job["port"]}
-        os.environ["GLOO_SOCKET_IFNAME"] = "lo"
     if "operation" in job["fault"] and rank == job["fault"].get("rank", 0):
         _watch(job["fault"])
     sys.argv = ["seqloom", *job["arguments"]]

@@ -84,6 +84,28 @@ def test_hosts_are_as_good_as_ranks_of_one(started: Nursery, tmp_path: Path, wor
     assert_same(run, whole)
 
 
+def test_sums_take_one_round_trip_at_most(tmp_path: Path) -> None:
+    """A tensor that is sent whole takes one one-way delay, and one that is sent in shares two."""
+    delay = 0.2
+    words = ["-m", "tests.runs.hosts.timed_sums", "5", "4000", "0"]
+    logs = [tmp_path / f"rank-{rank}.log" for rank in range(2)]
+    with network(2, delay=delay) as hosts:
+        meeting = {"MASTER_ADDR": hosts[0].address, "MASTER_PORT": PORT, "WORLD_SIZE": "2"}
+        for rank, (host, log) in enumerate(zip(hosts, logs, strict=True)):
+            place = {**meeting, **ONE_THREAD, "RANK": str(rank)}
+            host.start(sys.executable, *words, log=log, **place)
+        for host, log in zip(hosts, logs, strict=True):
+            assert host.processes[0].wait(timeout=PATIENCE) == 0, log.read_text()
+    for whole, shares in map(numbers, logs):
+        assert delay <= whole < 1.5 * delay
+        assert 2 * delay <= shares < 2.5 * delay
+
+
+def numbers(log: Path) -> list[float]:
+    """What a rank has printed."""
+    return [float(line) for line in log.read_text().splitlines()]
+
+
 def lose(host: Host) -> None:
     """A power cut."""
     host.kill()

@@ -105,11 +105,10 @@ def torchrun(*arguments: str) -> "subprocess.CompletedProcess[str]":
     """Two ranks of `tests.runs.torchrun_rank`, started once more if one is lost."""
     launcher = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     elastic = ["--max-restarts", "1", "-m", "tests.runs.torchrun_rank", "--", *arguments]
-    loopback = {"OMP_NUM_THREADS": "1", "GLOO_SOCKET_IFNAME": "lo"}
     return subprocess.run(
         [sys.executable, *launcher, "--local-addr", "127.0.0.1", *elastic],
         cwd=ROOT,
-        env={**os.environ, **loopback},
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
         capture_output=True,
         text=True,
         timeout=PATIENCE,

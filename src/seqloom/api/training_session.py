@@ -35,7 +35,7 @@ from seqloom.store.durable import remove_tree
 from seqloom.store.tensors import average_tensors
 from seqloom.tasks import task_of
 from seqloom.tasks.evaluation import advice
-from seqloom.training import SINGLE_PROCESS, PeerLostError, Ranks, Update
+from seqloom.training import SINGLE_PROCESS, PeerLostError, PeerSilentError, Ranks, Update
 
 __all__ = ["TrainingSession"]
 
@@ -114,9 +114,8 @@ class TrainingSession:
     def _training_loop(self, ranks: Ranks, stop: StopRequest) -> None:
         try:
             self._update_and_validate(ranks, stop)
-        except PeerLostError as error:
-            hangs = ranks.heartbeat is not None and ranks.heartbeat.broken
-            if not hangs or not self.learner.progress.step or self.learner.stream is not None:
+        except PeerSilentError as error:
+            if not self.learner.progress.step or self.learner.stream is not None:
                 raise
             stopped = self._save_and_interrupt()
             if stop.asked:

@@ -1,6 +1,7 @@
 """Losses, optimizers and the training loop."""
 
-from seqloom.training.distributed.ranks import SINGLE_PROCESS, PeerLostError, Ranks, process_group
+from seqloom.training.distributed.connections import PeerLostError, PeerSilentError
+from seqloom.training.distributed.ranks import SINGLE_PROCESS, Ranks, process_group
 from seqloom.training.freezing import freeze, freeze_vectors
 from seqloom.training.loop import Portion, Update, fit
 from seqloom.training.loss import (
@@ -30,6 +31,7 @@ __all__ = [
     "MovingAverage",
     "Optimizer",
     "PeerLostError",
+    "PeerSilentError",
     "Portion",
     "PositionWeights",
     "Ranks",

@@ -14,6 +14,7 @@ __all__ = ["Host", "network", "unavailable"]
 
 ROOT = Path(__file__).resolve().parents[3]
 LINK = "eth0"
+RULE = "reno"  # congestion control, which every Linux has
 ENDING = 10.0  # seconds that a killed process has to be gone
 
 
@@ -31,7 +32,7 @@ class Host:
             process = subprocess.Popen(
                 ["ip", "netns", "exec", self.namespace, *command],
                 cwd=ROOT,
-                env={**os.environ, "GLOO_SOCKET_IFNAME": LINK, **environment},
+                env={**os.environ, **environment},
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 text=True,
@@ -109,7 +110,13 @@ def _namespace(name: str) -> Iterator[str]:
 
 
 def _join(host: Host, switch: str, port: str) -> None:
-    """A cable from a host to a port of the switch."""
+    """A cable from a host to a port of the switch.
+
+    Hosts send as fast as the link takes it, by the oldest rule of TCP; newer ones may spread a
+    message over time.
+    """
+    rule = f"echo {RULE} > /proc/sys/net/ipv4/tcp_congestion_control"
+    _ip("netns", "exec", host.namespace, "sh", "-c", rule)
     ends = ["link", "add", LINK, "type", "veth", "peer", "name", port, "netns", switch]
     _ip("-n", host.namespace, *ends)
     _ip("-n", switch, "link", "set", port, "up")

@@ -4,21 +4,20 @@ Every worker computes gradients for its share of the batch, the gradients are su
 worker makes the same update on its own copy of the model. With a single process all of this is a
 no-op.
 
-Waiting is done in short slices, so that signals are handled meanwhile. Each worker writes
-heartbeats to the key-value store of the rendezvous; one whose heartbeat stops is given up.
+Tensors travel over a connection between each two workers. Waiting is done in short slices, so that
+signals are handled meanwhile. Each worker writes heartbeats to the key-value store of the
+rendezvous; one whose heartbeat stops is given up.
 """
 
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
-from functools import partial
-from secrets import token_hex
 from types import TracebackType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Shaped
@@ -26,23 +25,23 @@ from torch import Tensor, distributed, nn
 from torch.distributed.distributed_c10d import PrefixStore, Store
 from torch.distributed.rendezvous import rendezvous
 
-from seqloom.errors import ConfigError, Interrupted, RunError
+from seqloom.errors import ConfigError, Interrupted
 from seqloom.parallel import exit_code_of, exit_without_waiting
+from seqloom.training.distributed.all_reduce import bytes_of, sum_in_rank_order
+from seqloom.training.distributed.connections import Connections, PeerLostError, PeerSilentError
+from seqloom.training.distributed.joining import (
+    Member,
+    agree_on_name,
+    connect_ranks,
+    store_errors,
+)
 
-__all__ = ["SINGLE_PROCESS", "PeerLostError", "Ranks", "ReducedLoss", "process_group"]
+__all__ = ["SINGLE_PROCESS", "Ranks", "ReducedLoss", "process_group"]
 
-TIMEOUT = timedelta(hours=12)  # how long workers wait while rank 0 validates and saves
-SLICE = timedelta(seconds=0.2)  # of waiting, between which signals are handled
+TIMEOUT = timedelta(hours=12)  # of the store, and the longest patience
 PEER_TIMEOUT = "SEQLOOM_PEER_TIMEOUT"  # environment variable: seconds without a heartbeat
 PATIENCE = 120.0  # its default
-SENT_AT_ONCE = 1 << 21  # largest message in bytes sent all-to-all rather than around a ring
 GRACE = 5.0  # seconds for pending communication when this worker is asked to stop
-
-
-class PeerLostError(RunError):
-    """Another worker has ended, hangs or cannot be reached; the weights are those of the last
-    complete update.
-    """
 
 
 def _patience() -> float:
@@ -62,9 +61,6 @@ class Heartbeat:
 
     def __init__(self, board: Store, rank: int, world: int) -> None:
         self.patience = _patience()
-        self.broken = (
-            False  # whether a worker was given up, after which no communication is possible
-        )
         self._board, self._rank = board, rank
         self._heard = {other: time.monotonic() for other in range(world) if other != rank}
         self._beats: dict[int, bytes] = {}
@@ -125,11 +121,15 @@ class Ranks:
     world: int = 1
     should_stop: Callable[[], bool] | None = None
     heartbeat: Heartbeat | None = None
+    connections: Connections | None = None
 
     def broadcast(self, values: Shaped[Tensor, "N"]) -> Shaped[Tensor, "N"]:
         """Broadcast rank 0's values, in place."""
-        if self.world > 1:
-            self._communicate(values, partial(distributed.broadcast, src=0))
+        content, others = bytes_of(values), range(1, self.world)
+        if self.rank:
+            self._transfer({}, {0: content})
+        elif self.world > 1:
+            self._transfer(dict.fromkeys(others, content), {})
         return values
 
     @property
@@ -155,50 +155,55 @@ class Ranks:
         return ReducedLoss(loss, bool(stop), bool(ended), scale)
 
     def sum(self, values: Tensor) -> Tensor:
-        """Sum values over all workers, in place.
-
-        Small tensors go from each worker to every other, in two round trips; large ones go around a
-        ring, in several round trips, sending each number about twice.
-        """
-        small = not values.is_cuda and (self.world - 1) * values.nbytes <= SENT_AT_ONCE
-        if self.world > 1 and small:
-            mine = values.flatten().repeat(self.world)
-            given = torch.empty_like(mine)
-            self._communicate(given, partial(distributed.all_to_all_single, input=mine))
-            values.copy_(given.view(self.world, *values.shape).sum(0))
+        """Sum values over all workers, in place and in the order of the ranks."""
+        if self.world > 1 and values.is_cuda:
+            with store_errors():
+                distributed.all_reduce(values)
         elif self.world > 1:
-            self._communicate(values, distributed.all_reduce)
+            flat = values.flatten()  # without a copy if they are contiguous
+            transfer = self._transfer
+            sum_in_rank_order(flat, rank=self.rank, world=self.world, transfer=transfer)
+            if flat.data_ptr() != values.data_ptr():
+                values.copy_(flat.view_as(values))
         return values
 
-    def _communicate(self, values: Tensor, collective: Callable[..., Any]) -> None:
-        """Wait until a collective operation is complete.
+    def _transfer(
+        self, outgoing: Mapping[int, memoryview], incoming: Mapping[int, memoryview]
+    ) -> None:
+        """Send to and receive from other ranks.
 
-        PeerLostError if a worker is gone or silent, or does not answer after this one was asked to
-        stop.
+        PeerLostError if a worker is gone; PeerSilentError if one is silent, or does not answer
+        after this one was asked to stop.
         """
-        heartbeat = self.heartbeat
-        if heartbeat is not None and heartbeat.broken:
-            raise _lost("a worker was lost")
-        with _worker_errors():
-            work = collective(values, async_op=True)
-            if values.is_cuda:  # NCCL has no timed wait
-                work.wait()
-                return
+        if self.connections is None:
+            raise PeerLostError
         asked = 0.0
-        while not _finish(work):
-            if heartbeat is None:
-                continue
-            now = time.monotonic()
-            asked = asked or (now if self.stop_requested else 0.0)
-            silent = heartbeat.silent()
-            if silent or (asked and now - asked > GRACE):
-                heartbeat.broken = True
-                _abandon(work, Interrupted.exit_code if asked else RunError.exit_code)
-                if not silent:
-                    raise _lost("other workers do not answer")
-                raise _lost(
-                    f"rank {silent[0]} has given no sign of life for {heartbeat.patience:g} seconds"
-                )
+
+        def check() -> None:
+            nonlocal asked
+            self.check_heartbeats()
+            asked = asked or (time.monotonic() if self.stop_requested else 0.0)
+            if asked and time.monotonic() - asked > GRACE:
+                raise PeerSilentError("other workers do not answer")
+
+        self.connections.transfer(outgoing, incoming, check)
+
+    def check_heartbeats(self) -> None:
+        """PeerSilentError if another worker gives no sign of life."""
+        heartbeat = self.heartbeat
+        silent = heartbeat.silent() if heartbeat is not None else []
+        if heartbeat is not None and silent:
+            raise PeerSilentError(
+                f"rank {silent[0]} has given no sign of life for {heartbeat.patience:g} seconds"
+            )
+
+    def check_joining(self) -> None:
+        """As `check_heartbeats`; Interrupted if this worker was asked to stop."""
+        if self.stop_requested:
+            raise Interrupted(
+                "stopped before an update was made", remedy="the same command goes on"
+            )
+        self.check_heartbeats()
 
 
 SINGLE_PROCESS = Ranks()
@@ -210,92 +215,25 @@ def process_group(
 ) -> Iterator[Ranks]:
     """Join the other workers at a rendezvous of torch.distributed: a file, or `env://`.
 
-    Gloo carries all tensors, but NCCL the gradients on GPUs. Interrupted, if this worker is asked
-    to stop before all have joined.
+    Connections between the workers carry all tensors, but NCCL the gradients on GPUs. Interrupted,
+    if this worker is asked to stop before all have joined.
     """
-    backend = "cpu:gloo,cuda:nccl" if torch.cuda.is_available() else "gloo"
-    board, _, _ = next(rendezvous(place, rank, world, timeout=TIMEOUT))
-    attempt = _agree_on_name(board, Ranks(rank, world, asked))
-    distributed.init_process_group(
-        backend,
-        store=PrefixStore(attempt, board),
-        rank=rank,
-        world_size=world,
-        timeout=TIMEOUT,
-    )
-    try:
-        with Heartbeat(board, rank, world) as heartbeat:
-            yield Ranks(rank, world, asked, heartbeat)
-    finally:
-        distributed.destroy_process_group()
-
-
-def _finish(work: Any) -> bool:
-    """Wait briefly; return whether the work is done."""
-    with _worker_errors():
-        try:
-            work.wait(SLICE)
-        except RuntimeError as error:
-            if "Operation timed out" in str(error):
-                return False
-            raise
-    return True
-
-
-def _abandon(work: Any, exit_code: int) -> None:
-    """Abort pending work; a thread of torch that waits for it would keep the process alive."""
-    group = distributed.group.WORLD
-    exit_without_waiting(lambda: group is not None and not work.is_completed(), exit_code)
-
-
-def _agree_on_name(board: Store, ranks: Ranks) -> str:
-    """Agree on a name for this attempt that no earlier attempt has used.
-
-    torchrun's store keeps the keys of a dead attempt, addresses included, and its restart count
-    differs between machines. So each other worker writes a random word, and rank 0 answers every
-    word it sees until all have found their answer.
-    """
-    word = token_hex(16)
-    if ranks.rank:
-        board.set(f"here/{ranks.rank}", word)
-        _wait_until(lambda: board.check([f"answer/{word}"]), ranks)
-        attempt = board.get(f"answer/{word}").decode()
-        board.set(f"met/{attempt}/{ranks.rank}", word)
-        return attempt
-
-    def all_met() -> bool:
-        others = range(1, ranks.world)
-        for rank in others:
-            if board.check([f"here/{rank}"]):
-                board.set(f"answer/{board.get(f'here/{rank}').decode()}", word)
-        return all(board.check([f"met/{word}/{rank}"]) for rank in others)
-
-    _wait_until(all_met, ranks)
-    return word
-
-
-def _wait_until(ready: Callable[[], bool], ranks: Ranks) -> None:
-    with _worker_errors():
-        while not ready():
-            if ranks.stop_requested:
-                raise Interrupted(
-                    "stopped before an update was made", remedy="the same command goes on"
+    me, ranks = Member(rank, world), Ranks(rank, world, asked)
+    with ExitStack() as stack:
+        with store_errors():
+            board, _, _ = next(rendezvous(place, rank, world, timeout=TIMEOUT))
+            attempt = PrefixStore(agree_on_name(board, me, ranks.check_joining), board)
+            ranks = replace(ranks, heartbeat=stack.enter_context(Heartbeat(board, rank, world)))
+            joined = connect_ranks(attempt, me, place, ranks.check_joining)
+            ranks = replace(ranks, connections=stack.enter_context(joined))
+            if torch.cuda.is_available():
+                distributed.init_process_group(
+                    "nccl", store=attempt, rank=rank, world_size=world, timeout=TIMEOUT
                 )
-            time.sleep(0.02)
+                stack.callback(distributed.destroy_process_group)
+        yield ranks
 
 
 def _gradient(parameter: nn.Parameter) -> Tensor:
     """A parameter's gradient; zero if this worker's share gave none."""
     return torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-
-
-@contextmanager
-def _worker_errors() -> Iterator[None]:
-    try:
-        yield
-    except RuntimeError as error:
-        raise _lost("a worker was lost") from error
-
-
-def _lost(problem: str) -> PeerLostError:
-    return PeerLostError(problem, remedy="give the same command again to go on")
