@@ -1,6 +1,8 @@
 """A bounded uniform sample of rows."""
 
+from bisect import bisect_right
 from collections.abc import Iterable
+from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -14,6 +16,7 @@ from seqloom.randomness import key
 __all__ = ["RowSample", "SampleCandidates", "SampledRow"]
 
 
+MOST_CHARACTERS = 24_000_000  # of all sampled rows; learning subwords takes 30 bytes for each
 PART = 40  # bits of a line's number, below the number of its part
 
 
@@ -62,16 +65,19 @@ class SampleCandidates:
 
 
 class RowSample:
-    """A sample of at most `capacity` rows, independent of their order."""
+    """A sample of at most `capacity` rows and `MOST_CHARACTERS`, independent of their order."""
 
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._rows: list[SampledRow] = []
+        self._characters = 0
 
     def add(self, rows: Iterable[SampledRow]) -> None:
         """Add rows."""
-        self._rows.extend(rows)
-        if len(self._rows) > 3 * self._capacity // 2:
+        added = list(rows)
+        self._rows += added
+        self._characters += sum(map(_characters, added))
+        if len(self._rows) > 3 * self._capacity // 2 or self._characters > 2 * MOST_CHARACTERS:
             self._thin()
 
     def pairs(self) -> list[tuple[str, str]]:
@@ -81,5 +87,14 @@ class RowSample:
         return [(row.source, row.target) for row in self._rows]
 
     def _thin(self) -> None:
+        """Keep the first rows by rank: as many as fit, and at least one."""
         self._rows.sort(key=itemgetter(0))
-        del self._rows[self._capacity :]
+        sizes = list(accumulate(map(_characters, self._rows)))
+        kept = min(self._capacity, max(1, bisect_right(sizes, MOST_CHARACTERS)))
+        del self._rows[kept:]
+        self._characters = sizes[kept - 1] if sizes else 0
+
+
+def _characters(row: SampledRow) -> int:
+    """The characters of both sides."""
+    return len(row.source) + len(row.target)
