@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, inf
 from typing import Any
 
@@ -19,8 +20,9 @@ from seqloom.fields import Field
 from seqloom.model import Network, Source, build
 from seqloom.randomness import key
 from seqloom.runs.findings import describe_time
+from seqloom.runs.processes.device import threads
 from seqloom.runs.processes.workers import worker_count
-from seqloom.training import Example, Optimizer, Portion, fit, measure
+from seqloom.training import Example, Optimizer, Portion, bound_primitive_cache, fit, measure
 
 __all__ = [
     "SampledRows",
@@ -116,13 +118,22 @@ def training_cost(
     *,
     clock: Clock = time.perf_counter,
 ) -> TrainingCost:
-    """Time updates and validations of the configured model."""
+    """Time updates and validations of the configured model.
+
+    An update is that of one worker, on its share of each batch and with its threads, so that this
+    process needs the time and the memory of one worker.
+    """
+    bound_primitive_cache()
+    workers = worker_count(config.training)
     random = np.random.default_rng(key(config.seed, "made-up rows"))
     batches = sampled_batches(config, rows.lengths)
-    examples = [_made_up(fields, rows.lengths, batch, random) for batch in batches]
+    make_up = partial(_made_up, fields, rows.lengths, random=random)
+    examples = [make_up(batch) for batch in batches]
+    shares = [make_up(batch[::workers]) for batch in batches]
     with torch.random.fork_rng():
         network = build(config.model, source=fields[0].items, target=fields[1].items)
-        update = _seconds_per_update(config, network, examples, clock)
+        with threads(1 if workers > 1 else torch.get_num_threads()):
+            update = _seconds_per_update(config, network, shares, clock)
         network.eval()
         with torch.no_grad():
             validation = _seconds_per_validation(config, network, examples, rows, clock)
