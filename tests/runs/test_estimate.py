@@ -3,6 +3,7 @@
 import itertools
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 from seqloom.config import Config, validate
 from seqloom.data import Batches, Lengths
 from seqloom.fields import Field, learn_field
+from seqloom.model import build
 from seqloom.runs.timing.estimate import (
     SampledRows,
     TrainingCost,
@@ -170,3 +172,19 @@ def test_the_sentence_says_when_training_may_end() -> None:
     plain = training.model_copy(update={"patience": 0})
     said = describe_cost(TrainingCost(1.0, 0.0, plain))
     assert said.startswith("training would take about 1.7 hours here and ")
+
+
+def test_workers_need_memory_to_exchange_gradients() -> None:
+    """Each of two holds all gradients once more: with 100 GiB of them, 200 GiB more in all."""
+    rows = SampledRows.alike(8, 1, rows=64, held_out=1)
+    costs = []
+    for workers in (1, 2):
+        config = configured(workers=workers)
+        costs.append(training_cost(config, fields(config), rows, clock=ticking(1.0)))
+    config = configured()
+    network = build(config.model, source=fields(config)[0].items, target=fields(config)[1].items)
+    weights = sum(each.numel() for each in network.parameters())
+    assert [cost.exchanged for cost in costs] == [0, 4 * weights]
+    said = [describe_cost(replace(costs[1], exchanged=size)) for size in (0, 100 * 2**30)]
+    few, many = (float(words.split(" and ")[-1].split(" GiB")[0]) for words in said)
+    assert many - few == pytest.approx(200, abs=0.5)

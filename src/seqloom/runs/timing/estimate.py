@@ -61,11 +61,12 @@ class SampledRows:
 
 @dataclass(frozen=True)
 class TrainingCost:
-    """The cost of the parts of training, in seconds."""
+    """The cost of the parts of training, in seconds, and of the exchange of gradients."""
 
     update: float
     validation: float
     training: TrainingConfig
+    exchanged: int = 0  # bytes of gradients that each of several workers sends
 
     def minutes(self, updates: int | None = None) -> float:
         """The time of `updates` updates, or of all, with validations; at most the time budget."""
@@ -90,7 +91,8 @@ def training_estimate(config: Config, fields: tuple[Field, Field], rows: Sampled
 def describe_cost(cost: TrainingCost) -> str:
     """The time of training, the earliest end under early stopping, and its memory."""
     workers, peak = worker_count(cost.training), peak_memory()
-    memory = "" if peak is None else f" and {peak * workers:.1f} GiB of memory"
+    each = None if peak is None else peak + cost.exchanged / 2**30
+    memory = "" if each is None else f" and {each * workers:.1f} GiB of memory"
     longest, soonest = describe_time(cost.minutes()), describe_time(cost.soonest)
     early = f", or {soonest} where training.patience ends it," if soonest != longest else ""
     return (
@@ -137,7 +139,9 @@ def training_cost(
         network.eval()
         with torch.no_grad():
             validation = _seconds_per_validation(config, network, examples, rows, clock)
-    return TrainingCost(update, validation, config.training)
+    learnt = (each for each in network.parameters() if each.requires_grad)
+    exchanged = sum(each.nbytes for each in learnt) if workers > 1 else 0
+    return TrainingCost(update, validation, config.training, exchanged)
 
 
 def sampled_batches(config: Config, lengths: Lengths) -> list[Indices]:
