@@ -21,6 +21,8 @@ Pairs = list[tuple[str, str]]
 few_words = st.sampled_from(["ja", "nein", "vielleicht morgen", "wer weiß ?"])
 pair_lists = st.lists(st.tuples(few_words, few_words), min_size=1, max_size=30)
 
+ONES = np.ones(10)
+
 
 def look(pairs: Pairs) -> Survey:
     return survey(pairs, DataConfig(), seed=1)
@@ -109,8 +111,31 @@ def test_a_sample_of_long_rows_has_fewer_of_them(monkeypatch: pytest.MonkeyPatch
                 sample.add(order[start : start + size])
             assert sample.pairs() == expected
     alone = RowSample(100)
+    assert alone.pairs() == []
     alone.add([SampledRow(1, 1, "s" * 2_000, "t")])
     assert len(alone.pairs()) == 1
+
+
+def test_few_of_many_long_rows_are_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that belong to the sample, and not many others, of which each would be stored."""
+    monkeypatch.setattr("seqloom.surveys.sample.MOST_CHARACTERS", 1_000)
+    chance = np.random.default_rng(1)
+    texts = ["s" * int(length) for length in chance.integers(1, 40, 5_000)]
+    blocks = [
+        BlockRows(texts[start : start + 10], ["t"] * 10, np.arange(start, start + 10), ONES, "f")
+        for start in range(0, 5_000, 10)
+    ]
+    few, every = SampleCandidates(100, seed=1), []
+    chosen = [few.choose(block) for block in blocks]
+    for block in blocks:
+        every += SampleCandidates(100, seed=1).choose(block)
+    expected = RowSample(100)
+    expected.add(every)
+    found = RowSample(100)
+    for rows in chosen:
+        found.add(rows)
+    assert found.pairs() == expected.pairs()
+    assert sum(map(len, chosen)) < 600
 
 
 def test_lines_can_be_read(tmp_path: Path) -> None:
