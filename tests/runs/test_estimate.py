@@ -174,7 +174,7 @@ def test_the_sentence_says_when_training_may_end() -> None:
     assert said.startswith("training would take about 1.7 hours here and ")
 
 
-def test_workers_need_memory_to_exchange_gradients() -> None:
+def test_workers_need_time_and_memory_to_exchange_gradients() -> None:
     """Each of two holds all gradients once more: with 100 GiB of them, 200 GiB more in all."""
     rows = SampledRows.alike(8, 1, rows=64, held_out=1)
     costs = []
@@ -185,6 +185,7 @@ def test_workers_need_memory_to_exchange_gradients() -> None:
     network = build(config.model, source=fields(config)[0].items, target=fields(config)[1].items)
     weights = sum(each.numel() for each in network.parameters())
     assert [cost.exchanged for cost in costs] == [0, 4 * weights]
+    assert [cost.update for cost in costs] == [1.0, 1.0 + 2.0]  # joined, and sent
     said = [describe_cost(replace(costs[1], exchanged=size)) for size in (0, 100 * 2**30)]
     few, many = (float(words.split(" and ")[-1].split(" GiB")[0]) for words in said)
     assert many - few == pytest.approx(200, abs=0.5)
