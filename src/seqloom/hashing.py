@@ -53,7 +53,7 @@ class HashTally:
         """Take in the hashes of further rows, a column for each kind."""
         for mine, hashes in zip(self._columns, columns, strict=True):
             mine.frombytes(below_limit(hashes, self.halvings).tobytes())
-        while len(self._columns[0]) > MOST_HASHES and self.halvings < MOST_HALVINGS:
+        while max(map(len, self._columns)) > MOST_HASHES and self.halvings < MOST_HALVINGS:
             self.halvings += 1
             self._columns = [self._thin(column) for column in self._columns]
 

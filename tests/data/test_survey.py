@@ -8,16 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from seqloom import hashing
 from seqloom.config import DataConfig
 from seqloom.data import FileLocation, Row
 from seqloom.data.blocks.rows import BlockRows
 from seqloom.errors import DataError
+from seqloom.hashing import text_hash
 from seqloom.surveys import Distribution, Overlap, Survey, hold_out, overlap, survey
-from seqloom.surveys.sample import RowSample, SampleCandidates
+from seqloom.surveys.sample import RowSample, SampleCandidates, SampledRow
 
 Pairs = list[tuple[str, str]]
 few_words = st.sampled_from(["ja", "nein", "vielleicht morgen", "wer weiß ?"])
 pair_lists = st.lists(st.tuples(few_words, few_words), min_size=1, max_size=30)
+
+ONES = np.ones(10)
 
 
 def look(pairs: Pairs) -> Survey:
@@ -87,6 +91,53 @@ def test_sample_is_bounded_fair_and_seeded() -> None:
     assert abs(late - 1_000) < 5 * np.sqrt(2_000 * 0.25)
 
 
+def test_a_sample_of_long_rows_has_fewer_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first by rank until the characters of the next would be too many, whatever the order and
+    the blocks in which rows come; a single row that is too long stays."""
+    monkeypatch.setattr("seqloom.surveys.sample.MOST_CHARACTERS", 1_000)
+    chance = np.random.default_rng(1)
+    rows = [
+        SampledRow(int(rank), line, "s" * int(chance.integers(1, 40)), "t" * 20)
+        for line, rank in enumerate(chance.permutation(300))
+    ]
+    ranked = sorted(rows)
+    most = max(n for n in range(300) if sum(len(r.source + r.target) for r in ranked[:n]) <= 1_000)
+    expected = [(row.source, row.target) for row in rows if row in ranked[:most]]
+    assert 20 < most < 45
+    for size in (1, 7, 300):
+        for order in (rows, rows[::-1]):
+            sample = RowSample(100)
+            for start in range(0, 300, size):
+                sample.add(order[start : start + size])
+            assert sample.pairs() == expected
+    alone = RowSample(100)
+    assert alone.pairs() == []
+    alone.add([SampledRow(1, 1, "s" * 2_000, "t")])
+    assert len(alone.pairs()) == 1
+
+
+def test_few_of_many_long_rows_are_candidates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All that belong to the sample, and not many others, of which each would be stored."""
+    monkeypatch.setattr("seqloom.surveys.sample.MOST_CHARACTERS", 1_000)
+    chance = np.random.default_rng(1)
+    texts = ["s" * int(length) for length in chance.integers(1, 40, 5_000)]
+    blocks = [
+        BlockRows(texts[start : start + 10], ["t"] * 10, np.arange(start, start + 10), ONES, "f")
+        for start in range(0, 5_000, 10)
+    ]
+    few, every = SampleCandidates(100, seed=1), []
+    chosen = [few.choose(block) for block in blocks]
+    for block in blocks:
+        every += SampleCandidates(100, seed=1).choose(block)
+    expected = RowSample(100)
+    expected.add(every)
+    found = RowSample(100)
+    for rows in chosen:
+        found.add(rows)
+    assert found.pairs() == expected.pairs()
+    assert sum(map(len, chosen)) < 600
+
+
 def test_lines_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "pairs.tsv"
     path.write_text("ein Haus\ta house\nein Haus\ta house\nja\n\tno\nja\tyes\n", encoding="utf-8")
@@ -138,6 +189,36 @@ def test_few_sources_do_not_cost_half_of_the_rows() -> None:
     assert len(valid) == 5
     assert not {row[:2] for row in split.train(rows_of(pairs))} & {row[:2] for row in valid}
     assert not hold_out(look(pairs[:2] * 50), DataConfig(), seed=1).holdout
+
+
+def test_hashes_of_a_source_in_all_rows_take_no_more_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its hash is so small that it is among the stored ones after two halvings, not after three."""
+    monkeypatch.setattr(hashing, "MOST_HASHES", 150)
+    source = next(f"s{number}" for number in range(1_000) if text_hash(f"s{number}") >> 61 == 1)
+    found = look([(source, f"t{number}") for number in range(200)])
+    assert found.halvings == 3
+    assert len(found.source_hashes) == len(found.input_hashes) == 0
+    assert 0 < len(found.row_hashes) < 60
+
+
+@pytest.mark.parametrize("bits", ["00", "01", "11"])
+def test_few_sources_among_very_many_rows(bits: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows beyond those whose hashes all fit, only small hashes are stored: of two sources
+    perhaps both, one or none. Rows of both are held out all the same; of two rows, none."""
+    monkeypatch.setattr(hashing, "MOST_HASHES", 150)
+    words = [f"s{number}" for number in range(20)]
+    first = [next(w for w in words if text_hash(w) >> 63 == int(bit)) for bit in bits]
+    last = next(w for w in words[::-1] if text_hash(w) >> 63 == int(bits[1]) and w != first[0])
+    pairs = [((first[0], last)[n % 2], f"t{n}") for n in range(200)]
+    found = look(pairs)
+    assert found.halvings > 0
+    split = hold_out(found, DataConfig(), seed=1)
+    valid = list(split.valid(rows_of(pairs)))
+    assert len(valid) == 10
+    assert not {row[:2] for row in split.train(rows_of(pairs))} & {row[:2] for row in valid}
+    assert not hold_out(look(pairs[:2] * 100), DataConfig(), seed=1).holdout
 
 
 @pytest.mark.parametrize(

@@ -1,15 +1,21 @@
 """The estimate of time is made of what training does: batches, validations and limits (S6.6)."""
 
 import itertools
+import os
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from seqloom.config import Config, validate
 from seqloom.data import Batches, Lengths
 from seqloom.fields import Field, learn_field
+from seqloom.model import build
 from seqloom.runs.timing.estimate import (
     SampledRows,
     TrainingCost,
@@ -115,6 +121,40 @@ def test_a_pass_of_any_number_of_batches_is_timed(count: int) -> None:
     assert training_cost(config, fields(config), rows, clock=ticking(1.0)).update == 1.0
 
 
+@pytest.mark.parametrize(("workers", "rows", "threads"), [(1, 8, 2), (3, 3, 1)])
+def test_an_update_is_that_of_one_worker(workers: int, rows: int, threads: int) -> None:
+    """Its share of a batch of eight rows, and one thread if there are several workers; a validation
+    is of whole batches, with all threads."""
+    seen: list[tuple[bool, int, int]] = []
+
+    def note(module: nn.Module, inputs: tuple[Any, ...]) -> None:
+        if isinstance(module, nn.Linear) and inputs[0].ndim == 2:
+            seen.append((module.training, len(inputs[0]), torch.get_num_threads()))
+
+    config = configured(workers=workers)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with register_module_forward_pre_hook(note):
+            alike = SampledRows.alike(8, 1, rows=8, held_out=1)
+            training_cost(config, fields(config), alike, clock=ticking(1.0))
+    finally:
+        torch.set_num_threads(before)
+    assert set(seen) == {(True, rows, threads), (False, 8, 2)}
+
+
+def test_the_trial_bounds_the_cache_of_products_as_training_does(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its memory would otherwise be more than that of training."""
+    monkeypatch.setenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "")  # so that it is unset again
+    monkeypatch.delenv("ONEDNN_PRIMITIVE_CACHE_CAPACITY")
+    config = configured()
+    rows = SampledRows.alike(8, 1, rows=8, held_out=1)
+    training_cost(config, fields(config), rows, clock=ticking(1.0))
+    assert os.environ["ONEDNN_PRIMITIVE_CACHE_CAPACITY"] == "64"
+
+
 def test_a_budget_of_fewer_updates_than_warm_ones_is_timed_too() -> None:
     config = configured(updates=1)
     rows = SampledRows.alike(4, 1, rows=10, held_out=0)
@@ -132,3 +172,20 @@ def test_the_sentence_says_when_training_may_end() -> None:
     plain = training.model_copy(update={"patience": 0})
     said = describe_cost(TrainingCost(1.0, 0.0, plain))
     assert said.startswith("training would take about 1.7 hours here and ")
+
+
+def test_workers_need_time_and_memory_to_exchange_gradients() -> None:
+    """Each of two holds all gradients once more: with 100 GiB of them, 200 GiB more in all."""
+    rows = SampledRows.alike(8, 1, rows=64, held_out=1)
+    costs = []
+    for workers in (1, 2):
+        config = configured(workers=workers)
+        costs.append(training_cost(config, fields(config), rows, clock=ticking(1.0)))
+    config = configured()
+    network = build(config.model, source=fields(config)[0].items, target=fields(config)[1].items)
+    weights = sum(each.numel() for each in network.parameters())
+    assert [cost.exchanged for cost in costs] == [0, 4 * weights]
+    assert [cost.update for cost in costs] == [1.0, 1.0 + 2.0]  # joined, and sent
+    said = [describe_cost(replace(costs[1], exchanged=size)) for size in (0, 100 * 2**30)]
+    few, many = (float(words.split(" and ")[-1].split(" GiB")[0]) for words in said)
+    assert many - few == pytest.approx(200, abs=0.5)

@@ -2,6 +2,7 @@
 
 import sys
 import time
+from collections import deque
 from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
 from typing import Any, Self
@@ -33,6 +34,7 @@ from seqloom.training import Update
 __all__ = ["Console", "PhaseConsole", "Watch", "open_observer"]
 
 LINE_EVERY = 60.0  # most seconds between two lines where there is no bar
+RECENT = 30.0  # seconds by whose progress the time left is estimated, as by the bar
 
 
 Watch = TrainingObserver | bool | None
@@ -76,6 +78,7 @@ class Console:
         self.task = self.bar.add_task("training", total=None, visible=False, figures="")
         self.preparation = self.bar.add_task("", total=None, visible=False, figures="")
         self.phase, self.phase_began = "", time.monotonic()
+        self.recent: deque[tuple[float, float]] = deque()  # times and shares of the phase
         self.shown = "", False  # the phase that the bar shows, and whether it knows how far it is
         self.running = RunningFigures()
         self.held_out = ""
@@ -101,6 +104,8 @@ class Console:
     def on_progress(self, phase: str, share: float) -> None:
         if phase != self.phase:
             self.phase, self.phase_began = phase, time.monotonic()
+            self.recent.clear()
+        self._note_share(share)
         if (phase, share > 0) != self.shown:
             self.shown = phase, share > 0
             self.bar.remove_task(self.preparation)
@@ -110,12 +115,28 @@ class Console:
         self.bar.update(self.preparation, completed=round(100 * share), visible=share < 1)
         if share == 1:
             self.phase, self.shown = "", ("", False)
-        elif self.bar.disable and share and time.monotonic() - self.spoke >= LINE_EVERY:
-            left = (time.monotonic() - self.phase_began) * (1 - share) / share / 60
-            self._print(Text(f"{phase} · {share:.0%} · about {left:.0f} min left"))
         elif self.bar.disable and time.monotonic() - self.spoke >= LINE_EVERY:
             minutes = (time.monotonic() - self.phase_began) / 60
-            self._print(Text(f"{phase} · {minutes:.0f} min so far"))
+            left = self._minutes_left(share)
+            known = f" · about {left:.0f} min left" if share and left is not None else ""
+            done = f"{share:.0%}{known}" if share else f"{minutes:.0f} min so far"
+            self._print(Text(f"{phase} · {done}"))
+
+    def _note_share(self, share: float) -> None:
+        """Note the progress, and forget all but the last before the recent time."""
+        now = time.monotonic()
+        self.recent.append((now, share))
+        while len(self.recent) > 2 and now - self.recent[1][0] >= RECENT:
+            self.recent.popleft()
+
+    def _minutes_left(self, share: float) -> float | None:
+        """The time left by recent progress, since a phase that goes on where it was interrupted
+        begins with what is done already; None if there was none.
+        """
+        began, first = self.recent[0]
+        if share <= first:
+            return None
+        return (time.monotonic() - began) * (1 - share) / (share - first) / 60
 
     def on_warning(self, sentence: str) -> None:
         self.terminal.print(Text(sentence, style="bold red"))

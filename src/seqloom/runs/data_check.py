@@ -67,12 +67,14 @@ def check_rows(
     check(config)
     yield ""
     yield from _choices(config)
-    with phase(watch, "learning the vocabulary") as tell:
-        fields = learn_fields(config, request.data, found, tell=tell)
     held_out = _count_held_out(config, found) if other is None else other.facts.rows
     findings = run_checks(data_checks, request.data, config, found, other)
+    found = found.without_hashes()
+    del other  # frees memory for learning the vocabulary
+    with phase(watch, "learning the vocabulary") as tell:
+        fields = learn_fields(config, request.data, found, tell=tell)
     lengths = yield from _sampled_lengths(config, found, fields)
-    del found, other  # frees memory for the model
+    del found  # frees memory for the model
     return_memory()
     yield training_estimate(config, fields, SampledRows(lengths, held_out))
     for unfit in _unusable_rows(request, config, fields):

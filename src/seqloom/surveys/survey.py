@@ -1,7 +1,7 @@
 """One pass over a data set before training: sizes, lengths, duplicates, a sample.
 
 Memory is bounded: a row takes at most 24 bytes (three hashes), beyond `MOST_HASHES` rows only a
-share of them are hashed, and at most `SAMPLE` rows are kept whole.
+share of them are hashed, and at most `SAMPLE` rows are kept whole, fewer if they are very long.
 
 `hold_out` chooses the held-out rows where no held-out data is given. Rows with the same source go
 to the same side, so that nothing held out was seen in training; where sources repeat by nature, as
@@ -112,6 +112,11 @@ class Survey:
     def duplicate_sources(self) -> int:
         """Rows that repeat an earlier row's source."""
         return count_repeats(self.input_hashes, self.halvings)
+
+    def without_hashes(self) -> "Survey":
+        """The survey without the hashes of rows, which take most of its memory."""
+        none: Hashes = np.empty(0, np.uint64)
+        return replace(self, row_hashes=none, source_hashes=none, input_hashes=none)
 
     def lines(self) -> list[str]:
         """The findings as lines of text."""
@@ -354,12 +359,20 @@ def hold_out(survey: Survey, config: DataConfig, *, seed: int) -> Split | TailSp
         rows = survey.facts.rows
         most = min(config.valid_rows, math.ceil(config.valid_share * rows), rows - 1)
         return TailSplit(rows - most, rows, apart=shared_windows(config))
-    ordered, total = survey.source_hashes, survey.facts.rows
-    if config.valid_share == 0 or ordered[0] == ordered[-1]:
-        return Split(frozenset(), config)
-    most = max(1, min(config.valid_rows, int(config.valid_share * survey.facts.rows)))
-    found = choose_hashes(ordered, most, key(seed, "held out"), rows=total)
-    if found:
-        return Split(found, config)
+    total, nothing = survey.facts.rows, Split(frozenset(), config)
+    has_one_source = not survey.halvings and not _are_different(survey.source_hashes)
+    if config.valid_share == 0 or has_one_source:
+        return nothing
+    most = max(1, min(config.valid_rows, int(config.valid_share * total)))
     by_row = config.model_copy(update={"split": "row"})
-    return Split(choose_hashes(survey.row_hashes, most, key(seed, "held out"), rows=total), by_row)
+    for hashes, split in ((survey.source_hashes, config), (survey.row_hashes, by_row)):
+        if _are_different(hashes):
+            found = choose_hashes(hashes, most, key(seed, "held out"), rows=total)
+            if found:
+                return Split(found, split)
+    return nothing
+
+
+def _are_different(ordered: Hashes) -> bool:
+    """Whether there are two distinct hashes; of few sources, perhaps none has a stored hash."""
+    return bool(len(ordered) and ordered[0] != ordered[-1])

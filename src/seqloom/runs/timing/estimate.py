@@ -7,6 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, inf
 from typing import Any
 
@@ -19,8 +20,9 @@ from seqloom.fields import Field
 from seqloom.model import Network, Source, build
 from seqloom.randomness import key
 from seqloom.runs.findings import describe_time
+from seqloom.runs.processes.device import threads
 from seqloom.runs.processes.workers import worker_count
-from seqloom.training import Example, Optimizer, Portion, fit, measure
+from seqloom.training import Example, Optimizer, Portion, bound_primitive_cache, fit, measure
 
 __all__ = [
     "SampledRows",
@@ -59,11 +61,12 @@ class SampledRows:
 
 @dataclass(frozen=True)
 class TrainingCost:
-    """The cost of the parts of training, in seconds."""
+    """The cost of the parts of training, in seconds, and of the exchange of gradients."""
 
     update: float
     validation: float
     training: TrainingConfig
+    exchanged: int = 0  # bytes of gradients that each of several workers sends
 
     def minutes(self, updates: int | None = None) -> float:
         """The time of `updates` updates, or of all, with validations; at most the time budget."""
@@ -88,7 +91,8 @@ def training_estimate(config: Config, fields: tuple[Field, Field], rows: Sampled
 def describe_cost(cost: TrainingCost) -> str:
     """The time of training, the earliest end under early stopping, and its memory."""
     workers, peak = worker_count(cost.training), peak_memory()
-    memory = "" if peak is None else f" and {peak * workers:.1f} GiB of memory"
+    each = None if peak is None else peak + cost.exchanged / 2**30
+    memory = "" if each is None else f" and {each * workers:.1f} GiB of memory"
     longest, soonest = describe_time(cost.minutes()), describe_time(cost.soonest)
     early = f", or {soonest} where training.patience ends it," if soonest != longest else ""
     return (
@@ -116,17 +120,30 @@ def training_cost(
     *,
     clock: Clock = time.perf_counter,
 ) -> TrainingCost:
-    """Time updates and validations of the configured model."""
+    """Time updates and validations of the configured model.
+
+    An update is that of one worker, on its share of each batch and with its threads, so that this
+    process needs the time and the memory of one worker.
+    """
+    bound_primitive_cache()
+    workers = worker_count(config.training)
     random = np.random.default_rng(key(config.seed, "made-up rows"))
     batches = sampled_batches(config, rows.lengths)
-    examples = [_made_up(fields, rows.lengths, batch, random) for batch in batches]
+    make_up = partial(_made_up, fields, rows.lengths, random=random)
+    examples = [make_up(batch) for batch in batches]
+    shares = [make_up(batch[::workers]) for batch in batches]
     with torch.random.fork_rng():
         network = build(config.model, source=fields[0].items, target=fields[1].items)
-        update = _seconds_per_update(config, network, examples, clock)
+        with threads(1 if workers > 1 else torch.get_num_threads()):
+            update = _seconds_per_update(config, network, shares, clock)
+            if workers > 1:
+                update += _seconds_to_exchange(network, clock)
         network.eval()
         with torch.no_grad():
             validation = _seconds_per_validation(config, network, examples, rows, clock)
-    return TrainingCost(update, validation, config.training)
+    learnt = (each for each in network.parameters() if each.requires_grad)
+    exchanged = sum(each.nbytes for each in learnt) if workers > 1 else 0
+    return TrainingCost(update, validation, config.training, exchanged)
 
 
 def sampled_batches(config: Config, lengths: Lengths) -> list[Indices]:
@@ -185,6 +202,18 @@ def _seconds_per_update(
             break
         before = clock()
     return float(np.mean([*best.values()]))
+
+
+def _seconds_to_exchange(network: Network, clock: Clock) -> float:
+    """The time to exchange gradients: joining them, and about as long to send them to another
+    process of this machine."""
+    learnt = [each.detach().flatten() for each in network.parameters() if each.requires_grad]
+    best = inf
+    for _ in range(1 + TIMES):
+        began = clock()
+        torch.cat(learnt)
+        best = min(best, clock() - began)
+    return 2 * best
 
 
 def _is_padding(target: torch.Tensor) -> torch.Tensor:
