@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,21 @@ def test_check_says_what_is_in_a_series(place: Path, command: Command) -> None:
     told = command("check", place / "gap.csv", "--target", "all:series", *SHORT)
     assert told.code == 3
     assert "1 × time that does not follow the one before" in told.out
+
+
+def test_gaps_that_leave_no_window_are_named(place: Path, command: Command) -> None:
+    """`check` tells it with the verdict, and `train` refuses it, both with what to do."""
+    lines = (place / "a.csv").read_text().splitlines()
+    kept = [line for number, line in enumerate(lines) if number % 12 or not number]
+    (place / "gaps.csv").write_text("\n".join(kept) + "\n")
+    asked = ("--target", "wave:series", *SHORT, "--skip-bad")
+    told = command("check", place / "gaps.csv", *asked)
+    assert "there is no training window, which takes 13 rows without a gap; fill in" in told.out
+    told = command("train", place / "gaps.csv", *asked, "--run", place / "gappy")
+    assert told.code == 3
+    assert re.search(
+        r"none of \d+ rows begins a whole window .* without a gap; fill in", told.sentence
+    )
 
 
 def test_what_makes_no_sense_is_refused(place: Path, command: Command) -> None:
