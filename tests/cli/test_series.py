@@ -3,10 +3,12 @@
 import json
 import math
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from seqloom.api.describe import example_command
 from seqloom.api.train import train
 from tests.cli.support import Command
 
@@ -88,6 +90,20 @@ def test_gaps_that_leave_no_window_are_named(place: Path, command: Command) -> N
     assert re.search(
         r"none of \d+ rows begins a whole window .* without a gap; fill in", told.sentence
     )
+
+
+def test_the_command_to_try_reads_what_training_read(place: Path, command: Command) -> None:
+    """A series with a gap was learnt from with --skip-bad, so that its forecast takes it too."""
+    lines = (place / "a.csv").read_text().splitlines()
+    (place / "one-gap.csv").write_text("\n".join(lines[:12] + lines[13:]) + "\n")
+    asked = ("--target", "wave:series", *SHORT, "--skip-bad", "--set", "training.updates=2")
+    told = command("train", place / "one-gap.csv", *asked, "--run", place / "one-gap")
+    assert told.code == 0, told.err
+    tried = example_command(place / "one-gap", str(place / "one-gap.csv"))
+    picture = place / "forecast.png"
+    told = command(*shlex.split(tried.replace("forecast.png", str(picture)))[1:])
+    assert told.code == 0, told.err
+    assert picture.is_file()
 
 
 def test_what_makes_no_sense_is_refused(place: Path, command: Command) -> None:
