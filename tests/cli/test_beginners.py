@@ -67,3 +67,33 @@ def test_a_run_can_be_evaluated_by_its_directory(command: Command, tmp_path: Pat
     assert command("train", data, "--target", "2:label", "--run", run, *QUICK).code == 0
     by_path, by_model = seqloom.evaluate(run, data), seqloom.evaluate(seqloom.load(run), data)
     assert by_path.as_dict() == by_model.as_dict()
+
+
+def test_dropped_rows_are_counted_once(command: Command, tmp_path: Path) -> None:
+    """Training rows and held-out rows come from one file, whose counts are of all its rows."""
+    data = table(tmp_path / "d.tsv", [*labelled(60), ("alone",), ("", "a")])
+    asked = ["--target", "2:label", "--run", tmp_path / "run", "--skip-bad"]
+    told = command("train", data, *asked, *QUICK)
+    assert told.code == 0, told.err
+    assert told.err.count("rows dropped: 2\n") == 1
+
+
+def test_numbers_of_a_spreadsheet_are_named(command: Command, tmp_path: Path) -> None:
+    """Decimal commas: the file, the column and a cell, with what to write."""
+    rows = [(text, f"1.{number:03d},50") for number, (text, _) in enumerate(labelled(60))]
+    data = table(tmp_path / "d.csv", [("Text", "Miete"), *rows], ";")
+    told = command("train", data, "--target", "Miete:number", "--run", tmp_path / "run", *QUICK)
+    assert told.code == 3
+    problem = "the first cell is '1.000,50', and there is no cell of one number"
+    assert told.sentence.startswith(f"{data}: column 'Miete': {problem}; write")
+    assert not (tmp_path / "run" / "config.toml").exists()
+
+
+def test_the_header_of_a_table_is_no_input(command: Command, tmp_path: Path) -> None:
+    """The run read its source by position and its target by name, so the table has a header."""
+    data, run = table(tmp_path / "d.tsv", [("name", "language"), *labelled(60)]), tmp_path / "run"
+    asked = ["--source", "1", "--target", "language:label", "--run", run]
+    assert command("train", data, *asked, *QUICK).code == 0
+    assert len(command("predict", run, data).out.splitlines()) == 60
+    sources = table(tmp_path / "sources.tsv", [(text,) for text, _ in labelled(7)])
+    assert len(command("predict", run, sources).out.splitlines()) == 7

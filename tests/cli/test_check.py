@@ -62,6 +62,34 @@ def test_a_first_row_that_looks_like_a_header(
     assert "looks like a header" not in judge(command, table(tmp_path / "e.tsv", rows))
 
 
+def test_a_header_above_dates_or_numbered_files(command: Command, tmp_path: Path) -> None:
+    """It is the only cell of its column without a digit."""
+    dates = [
+        (f"{day}.3.{year}", f"{year}-03-{day:02d}") for year in range(1980, 2005) for day in (5, 9)
+    ]
+    data = table(tmp_path / "d.tsv", [("written", "ISO"), *dates])
+    assert "the first row ('written', 'ISO') looks like a header" in judge(command, data)
+    assert "looks like a header" not in judge(command, table(tmp_path / "e.tsv", dates))
+    words = [text.rpartition(" ")[0] for text in sentences(60)]
+    mixed = [(f"x {number}" if number % 2 else "none", text) for number, text in enumerate(words)]
+    assert "looks like a header" not in judge(command, table(tmp_path / "f.tsv", mixed))
+
+
+@pytest.mark.parametrize(
+    ("ending", "kind"), [("png", "picture"), ("JPG", "picture"), ("wav", "sound")]
+)
+def test_names_of_files_that_are_read_as_text(
+    ending: str, kind: str, command: Command, tmp_path: Path
+) -> None:
+    rows = [(f"shots/{number}.{ending}", text) for number, text in enumerate(sentences(60))]
+    told = judge(command, table(tmp_path / "d.tsv", rows))
+    assert (
+        f"the sources are names of {kind} files and are read as text; write --source 1:{kind}"
+        in told
+    )
+    assert "names of" not in judge(command, table(tmp_path / "e.tsv", [(b, a) for a, b in rows]))
+
+
 def test_labels_are_counted_and_slips_named(command: Command, tmp_path: Path) -> None:
     rows = [(each, "atis_flight") for each in sentences(400)]
     rows += [(each, "atis_fare") for each in sentences(200, seed=2)]

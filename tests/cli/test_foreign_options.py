@@ -93,3 +93,9 @@ def test_every_answer_names_options_that_exist() -> None:
             check_names(parse_assignments([assignment]), place=names)
         for flag in re.findall(r"--[a-z-]+", answer):
             assert flag in flags, (names, flag)
+
+
+def test_the_beginning_of_an_option_comes_first(command: Command, tmp_path: Path) -> None:
+    """`export` has an --output, so that its --out is no option of another toolkit."""
+    told = command("export", tmp_path, "--to", "onnx", "--out", "m.onnx")
+    assert told.sentence == "--out: seqloom export has no such option; did you mean --output?"

@@ -2,10 +2,13 @@
 
 import json
 import math
+import re
+import shlex
 from pathlib import Path
 
 import pytest
 
+from seqloom.api.describe import example_command
 from seqloom.api.train import train
 from tests.cli.support import Command
 
@@ -72,6 +75,35 @@ def test_check_says_what_is_in_a_series(place: Path, command: Command) -> None:
     told = command("check", place / "gap.csv", "--target", "all:series", *SHORT)
     assert told.code == 3
     assert "1 × time that does not follow the one before" in told.out
+
+
+def test_gaps_that_leave_no_window_are_named(place: Path, command: Command) -> None:
+    """`check` tells it with the verdict, and `train` refuses it, both with what to do."""
+    lines = (place / "a.csv").read_text().splitlines()
+    kept = [line for number, line in enumerate(lines) if number % 12 or not number]
+    (place / "gaps.csv").write_text("\n".join(kept) + "\n")
+    asked = ("--target", "wave:series", *SHORT, "--skip-bad")
+    told = command("check", place / "gaps.csv", *asked)
+    assert "there is no training window, which takes 13 rows without a gap; fill in" in told.out
+    told = command("train", place / "gaps.csv", *asked, "--run", place / "gappy")
+    assert told.code == 3
+    assert re.search(
+        r"none of \d+ rows begins a whole window .* without a gap; fill in", told.sentence
+    )
+
+
+def test_the_command_to_try_reads_what_training_read(place: Path, command: Command) -> None:
+    """A series with a gap was learnt from with --skip-bad, so that its forecast takes it too."""
+    lines = (place / "a.csv").read_text().splitlines()
+    (place / "one-gap.csv").write_text("\n".join(lines[:12] + lines[13:]) + "\n")
+    asked = ("--target", "wave:series", *SHORT, "--skip-bad", "--set", "training.updates=2")
+    told = command("train", place / "one-gap.csv", *asked, "--run", place / "one-gap")
+    assert told.code == 0, told.err
+    tried = example_command(place / "one-gap", str(place / "one-gap.csv"))
+    picture = place / "forecast.png"
+    told = command(*shlex.split(tried.replace("forecast.png", str(picture)))[1:])
+    assert told.code == 0, told.err
+    assert picture.is_file()
 
 
 def test_what_makes_no_sense_is_refused(place: Path, command: Command) -> None:

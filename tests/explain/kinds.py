@@ -106,6 +106,8 @@ KINDS: dict[str, Kind] = {
                                      "decoder": BLOCKS}, "noise.png"),
     "picture to label": Kind(PICTURE, LABEL, {"front": FRONT, "encoder": {"kind": "vectors"}},
                              "noise.png"),
+    "colour picture to label": Kind({**PICTURE, "colour": True}, LABEL,
+                                    {"front": FRONT, "encoder": {"kind": "vectors"}}, "noise.png"),
     "video by blocks": Kind(VIDEO, WORDS, {"front": {**FRONT, "grid": "whole"}, "encoder": BLOCKS,
                                            "decoder": BLOCKS}, "moves.npy"),
     "sound": Kind(SOUND, WORDS, {"front": {"kind": "sound", "width": 8}, "encoder": RECURRENT,

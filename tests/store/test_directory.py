@@ -291,6 +291,19 @@ def test_a_place_without_a_run(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.txt"]
 
 
+def test_a_run_nearby_is_named(tmp_path: Path) -> None:
+    """One of a similar name, or one inside the folder that was named in its place."""
+    (tmp_path / "runs" / "names").mkdir(parents=True)
+    (tmp_path / "runs" / "names" / "config.toml").write_text("")
+    for tried, cure in (
+        ("runs/nmes", f"did you mean {tmp_path}/runs/names[?]"),
+        ("runs", f"name a run in it, such as {tmp_path}/runs/names$"),
+        ("runs/entirely-other", "seqloom.train"),
+    ):
+        with pytest.raises(RunError, match=f"no run is here; .*{cure}"):
+            RunDirectory(tmp_path / tried).config_text()
+
+
 @settings(max_examples=count(15, 100))
 @given(events=st.lists(st.dictionaries(st.text(), JSON, max_size=3), min_size=1, max_size=4))
 def test_events_are_told_as_they_were_written(

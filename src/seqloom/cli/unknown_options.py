@@ -35,7 +35,9 @@ class HelpfulCommand(TyperCommand):
         from seqloom.foreign_options import answer_of
 
         answer = answer_of(name)
-        if answer is None:
+        begun = [each for each in near if each.startswith(name)]
+        if answer is None or (begun and not answer.remedy.named):
+            near = begun or near
             return f"did you mean {near[0]}?" if near else f"seqloom {self.name} --help lists all"
         remedy = answer.remedy
         if CommandWording(str(self.name), self.params).can_do(remedy):

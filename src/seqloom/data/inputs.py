@@ -68,11 +68,17 @@ class InputFile:
         path = self.path or Path()
         self.notice(f"{path}: reading column {self.config.source} as the source")
         alone = self.config.model_copy(update={"target": "", "weight": ""})
-        if targets and self.config.target and self.config.target != self.config.source:
+        if self.config.target and self.config.target != self.config.source:
             wanted = self.config.model_copy(update={"weight": ""})
-            if self._has_target(path, wanted):
-                return table_records(path, wanted)
+            if (targets or self._names_target) and self._has_target(path, wanted):
+                header = "yes" if self._names_target else alone.header
+                alone = wanted if targets else alone.model_copy(update={"header": header})
         return table_records(path, alone)
+
+    @property
+    def _names_target(self) -> bool:
+        """Whether the target has a name, so that a table that has it has a header."""
+        return not self.config.target.isdecimal()
 
     def _has_target(self, path: Path, wanted: DataConfig) -> bool:
         """Whether a table has the target's column."""

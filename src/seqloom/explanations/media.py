@@ -311,7 +311,9 @@ def _group_pixels(items: Pixels, model: Any, values: Values) -> PictureGroups:
         for column in range(columns)
     )
     front = picture_front_end(model.network)
-    light = (0.5,) * items.channels if front is None else front.pictures.light.mean
+    light = (0.5,) if front is None else front.pictures.light.mean
+    if len(light) != items.channels:  # one brightness for all colours, or a colour's for grey
+        light = (sum(light) / len(light),) * items.channels
     return PictureGroups(
         names,
         groups,

@@ -4,6 +4,7 @@ import json
 import math
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -52,10 +53,16 @@ class _NumericField(PersistentField[Kind]):
     @classmethod
     def learn(cls, config: Kind, cells: Iterable[str], *, seed: int) -> Self:
         """Learn the mean and the standard deviation (1 if constant) of each number."""
-        read = [numbers for cell in cells if (numbers := cls._read(cell)) is not None]
+        column = iter(cells)
+        first = next(column, None)
+        both = column if first is None else chain([first], column)
+        read = [numbers for cell in both if (numbers := cls._read(cell)) is not None]
         if not read or len(read[0]) > cls.most:
             amount = f"one to {_amount(cls.most)}" if cls.most > 1 else _amount(1)
-            raise DataError(f"there is no cell of {amount}", remedy=cls.cure)
+            named = (
+                "" if first is None else f"the first cell is {reprlib.repr(first.strip())}, and "
+            )
+            raise DataError(f"{named}there is no cell of {amount}", remedy=cls.cure)
         size = len(read[0])
         table = np.array([numbers for numbers in read if len(numbers) == size])
         return cls(config, *scales(table))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from seqloom.config import Config
+from seqloom.config import Config, TextConfig
 from seqloom.data import Data, Preview, preview
 from seqloom.remedies import PYTHON, Phrase, Remedy, Setting, Wording
 from seqloom.surveys import Survey, overlap
@@ -27,6 +27,8 @@ NEARLY_ALL = 0.95  # of the rows
 FEATURE_REPEATS = 5  # mean occurrences of each feature in a feature list
 REPEATED = 0.2  # share of duplicate rows that is reported
 NAMED = 5  # columns listed in a sentence
+LONG_COLUMN, NEARLY_EACH = 20, 0.99  # cells below a heading without a digit; share with one
+FILE_ENDINGS = {"picture": (".png", ".jpg", ".jpeg"), "sound": (".wav",)}
 HOUR = 90.0  # minutes above which time is given in hours
 HEADINGS = {
     *("id", "key", "name", "names", "word", "words", "lemma", "lemmas", "text", "texts"),
@@ -93,6 +95,23 @@ def columns_not_read(evidence: Evidence) -> Iterator[Finding]:
         )
 
 
+def file_names(evidence: Evidence) -> Iterator[Finding]:
+    """Sources that are names of pictures or sounds and are read as text."""
+    sources = [source.strip().lower() for source, _ in evidence.survey.sample]
+    if not isinstance(evidence.config.source, TextConfig) or not sources:
+        return
+    for kind, endings in FILE_ENDINGS.items():
+        if sum(source.endswith(endings) for source in sources) >= NEARLY_ALL * len(sources):
+            yield Finding(
+                Remedy(
+                    f"the sources are names of {kind} files and are read as text; write {{}} to "
+                    "read the files",
+                    Setting("source", f"{evidence.config.data.source or 1}:{kind}"),
+                ),
+                grave=True,
+            )
+
+
 def header_row(evidence: Evidence) -> Iterator[Finding]:
     """A first row that is read as data but resembles a header."""
     preview = evidence.preview
@@ -101,10 +120,8 @@ def header_row(evidence: Evidence) -> Iterator[Finding]:
     first, *rest = ([row[column].strip() for column in preview.columns] for row in preview.rows)
     known = sum(cell.lower() in HEADINGS for cell in first)
     repeated = any(cell == row[place] for row in rest for place, cell in enumerate(first))
-    numeric = any(
-        not _is_number(cell) and all(_is_number(row[place]) for row in rest)
-        for place, cell in enumerate(first)
-    )
+    columns = [[row[place] for row in rest if row[place]] for place in range(len(first))]
+    numeric = any(_heads_numbers(cell, below) for cell, below in zip(first, columns, strict=True))
     if (known == len(first) and not repeated) or numeric:
         cells = ", ".join(map(repr, first))
         yield Finding(
@@ -115,6 +132,19 @@ def header_row(evidence: Evidence) -> Iterator[Finding]:
             ),
             grave=True,
         )
+
+
+def _heads_numbers(cell: str, below: Sequence[str]) -> bool:
+    """Whether a cell is no number above numbers, or has no digit above a long column of cells that
+    have some, such as dates or numbered files.
+    """
+    if not cell or not below:
+        return False
+    if not _is_number(cell) and all(map(_is_number, below)):
+        return True
+    with_digits = sum(map(_has_digit, below))
+    nearly_all = len(below) >= LONG_COLUMN and with_digits >= NEARLY_EACH * len(below)
+    return nearly_all and not _has_digit(cell)
 
 
 def other_separator(evidence: Evidence) -> Iterator[Finding]:
@@ -202,6 +232,7 @@ def overlap_with_held_out(evidence: Evidence) -> Iterator[Finding]:
 COMMON_CHECKS: tuple[DataCheck, ...] = (
     reading_notes,
     columns_not_read,
+    file_names,
     header_row,
     other_separator,
     enough_rows,
@@ -253,6 +284,10 @@ def describe_time(minutes: float) -> str:
     if minutes < HOUR:
         return f"about {count_of(round(minutes), 'minute')}"
     return f"about {minutes / 60:,.1f} hours"
+
+
+def _has_digit(cell: str) -> bool:
+    return any(map(str.isdecimal, cell))
 
 
 def _is_number(cell: str) -> bool:

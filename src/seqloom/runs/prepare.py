@@ -105,7 +105,8 @@ def prepare_rows(
     if config.model.ctc or config.model.decoder.is_ctc:
         for corpus in (train, valid):
             check_ctc_lengths(config, corpus)
-    notes = [line for report in reports if report.has_changes for line in report.lines()]
+    counts = dict.fromkeys(tuple(each.lines()) for each in reports if each.has_changes)
+    notes = [line for lines in counts for line in lines]  # once if both sides are one file
     notes += [line for report in reports if (line := report.unseen_line())]
     files = identify_files(request) if latest is None else {}
     prepared = PreparedData(config, source, target, train, valid, tuple(notes), base, files)

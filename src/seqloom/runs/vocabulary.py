@@ -1,16 +1,16 @@
 """The fields of a new run, learnt from surveyed data, and cached across interruptions."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from typing import Literal
 
 from seqloom.config import Config, dump
-from seqloom.data import Data, Recasing
-from seqloom.errors import RunError
+from seqloom.data import Data, Recasing, describe_data
+from seqloom.errors import DataError, RunError
 from seqloom.fields import Field, learn_field, learn_target, load_field, needs_all_cells
 from seqloom.readers.reader import file_hash
 from seqloom.store.durable import remove_tree, rename, run_errors, sync_tree
@@ -113,11 +113,26 @@ def learn_fields(
         return learn_field(config.target, both, seed=config.seed)
 
     def learn_source() -> Field:
-        return learn_field(config.source, cells.of(0), seed=config.seed)
+        with _named_column(data, config.data.source):
+            return learn_field(config.source, cells.of(0), seed=config.seed)
+
+    def learn_target_field(source: Field) -> Field:
+        with _named_column(data, config.data.target):
+            return learn_target(config.target, cells.of(1), source=source, seed=config.seed)
 
     if config.model.share_vocabulary:
         shared = kept.fetch("shared", learn_shared)
         return shared, shared.as_target
     source = kept.fetch("source", learn_source)
-    learn = partial(learn_target, config.target, source=source, seed=config.seed)
-    return source, kept.fetch("target", lambda: learn(cells=cells.of(1)))
+    return source, kept.fetch("target", lambda: learn_target_field(source))
+
+
+@contextmanager
+def _named_column(data: Data, column: str) -> Iterator[None]:
+    """Add the file and the column to an error that has no place."""
+    try:
+        yield
+    except DataError as error:
+        if error.place or not column:
+            raise
+        raise error.at(f"{describe_data(data)}: column {column!r}") from error

@@ -11,6 +11,7 @@
 What begins with `.seqloom-` is unfinished: no reader looks at it, and the next writer removes it.
 """
 
+import difflib
 import os
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -22,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from filelock import lock_descriptor
 
 from seqloom.errors import Interrupted, RunError
-from seqloom.remedies import Command, Remedy, Setting
+from seqloom.remedies import Command, Phrase, Remedy, Setting
 from seqloom.store import durable
 from seqloom.store.checkpoints import (
     Checkpoint,
@@ -98,13 +99,7 @@ class RunDirectory:
         if not self.exists:
             if self.path.is_dir() and self.checkpoints():
                 raise RunError(CONFIG_MISSING, place=self.path, remedy=BRING_BACK)
-            raise RunError(
-                "no run is here",
-                place=self.path,
-                remedy=Remedy(
-                    "make one with: {}", Command("train", "DATA", Setting("run", self.path))
-                ),
-            )
+            raise RunError("no run is here", place=self.path, remedy=_other_run(self.path))
         try:
             return read_plain(path).decode()
         except UnicodeDecodeError as error:
@@ -360,3 +355,18 @@ def _discard(path: Path) -> None:
 def _restore(old: Path, path: Path) -> None:
     with suppress(OSError):
         durable.rename(old, path)
+
+
+def _other_run(path: Path) -> Phrase:
+    """A run in this folder or of a similar name beside it; without one, how to make a run."""
+    try:
+        inside = sorted(each.parent for each in path.glob("*/config.toml"))
+        beside = {each.parent.name: each.parent for each in path.parent.glob("*/config.toml")}
+    except OSError:
+        inside, beside = [], {}
+    if inside:
+        return f"name a run in it, such as {inside[0]}"
+    near = difflib.get_close_matches(path.name, beside, n=1)
+    if near:
+        return f"did you mean {beside[near[0]]}?"
+    return Remedy("make one with: {}", Command("train", "DATA", Setting("run", path)))

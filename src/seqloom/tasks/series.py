@@ -168,7 +168,8 @@ class SeriesTask(Task[Forecaster]):
 
     def example_command(self, config: Config, run: Path, data: str) -> str:
         """The command that uses a finished run."""
-        return f"seqloom predict {run} {data} --picture forecast.png"
+        skip = " --skip-bad" * config.data.skip_bad
+        return f"seqloom predict {run} {data} --picture forecast.png{skip}"
 
 
 SERIES = TASKS.part("series")(SeriesTask())

@@ -1,6 +1,6 @@
 """Prepare training on a time series: columns, scale, windows (S1.2)."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, cast
 
@@ -120,7 +120,7 @@ def check_series(
         yield f"  {name}: mean {mean:.4g}, standard deviation {spread:.4g}"
     season = target.past.naive_period if target.past else 1
     yield f"season: {season:,} steps" if season > 1 else "season: none found"
-    windows = {"training": 0, "held-out": 0}
+    windows: dict[str, int] = {}
     for name, rows in zip(
         ("training", "held-out", "test"), split_ranges(table, config.data), strict=True
     ):
@@ -137,7 +137,11 @@ def check_series(
     )
     yield training_estimate(config, (source, target), shown)
     lost = 0 if request.outline().data.skip_bad else report.total_dropped
-    findings = [*few_rows(len(table), config.training.updates), *_no_season(season)]
+    findings = [
+        *_no_windows(windows, _shape(config), request),
+        *few_rows(len(table), config.training.updates),
+        *_no_season(season),
+    ]
     yield from ("", *verdict(findings, unusable=lost, wording=wording))
     if lost:
         raise DataError(
@@ -149,6 +153,20 @@ def check_series(
                 Setting("data.skip_bad", True),
             ),
         )
+
+
+def _no_windows(
+    windows: Mapping[str, int], shape: WindowShape, request: TrainingRequest
+) -> Iterator[Finding]:
+    """A side without a window, with which no training can begin."""
+    sides = ("training", "held-out") if request.valid is None else ("training",)
+    for name in sides:
+        if not windows[name]:
+            yield Finding(
+                f"there is no {name} window, which takes {sum(shape):,} rows without a gap; fill "
+                "in the missing rows, give more, or lower source.window or target.horizon",
+                grave=True,
+            )
 
 
 def _no_season(season: int) -> Iterator[Finding]:
@@ -278,9 +296,16 @@ class _WindowSplits:
 
 
 def _too_short(table: SeriesTable, rows: int, shape: WindowShape) -> DataError:
+    """The error of rows without a window: too few of them, or gaps in every stretch."""
+    parts = f"window of {shape.window:,} steps and forecast of {shape.horizon:,}"
+    if rows < sum(shape):
+        return DataError(
+            f"{rows:,} rows hold no whole {parts}",
+            place=table.file,
+            remedy="give more rows, lower source.window or target.horizon, or set data.valid_share",
+        )
     return DataError(
-        f"{rows:,} rows hold no whole window of {shape.window:,} steps and forecast of "
-        f"{shape.horizon:,}",
+        f"none of {rows:,} rows begins a whole {parts} without a gap",
         place=table.file,
-        remedy="give more rows, lower source.window or target.horizon, or set data.valid_share",
+        remedy="fill in the rows between, or lower source.window or target.horizon",
     )
