@@ -60,6 +60,29 @@ def test_errors_are_problem_details(
     assert answer.json["title"]
 
 
+@pytest.mark.parametrize(
+    ("route", "body", "sentence"),
+    [
+        ("GET /nothing/here", None, "there is nothing here; see /docs for what can be asked"),
+        (
+            "GET /v1/predict",
+            None,
+            "the method is not allowed here; see /docs for what can be asked",
+        ),
+        ("POST /v1/predict", b"{}", "inputs: it is missing"),
+    ],
+)
+def test_errors_are_sentences(
+    closed: Served, route: str, body: bytes | None, sentence: str
+) -> None:
+    """With the place and the remedy, and a title in plain words."""
+    method, _, path = route.partition(" ")
+    answer = closed.ask(method, path, body, {"Authorization": f"Bearer {TOKEN}"})
+    assert answer.error == sentence
+    if answer.json["code"] == "refused":
+        assert answer.json["title"] == "A request that is refused"
+
+
 def test_one_text_is_an_input(served: Served) -> None:
     one = served.ask("POST", "/v1/predict", {"inputs": "abc"}).json["outputs"]
     assert one == served.predict("abc").json["outputs"]

@@ -245,6 +245,13 @@ def test_sizes_may_have_units() -> None:
         serving_config(["memory=lots"])
 
 
+def test_a_limit_that_is_misspelt() -> None:
+    with pytest.raises(SeqloomError, match=r"did you mean memory\?"):
+        serving_config(["memry=4GB"])
+    with pytest.raises(SeqloomError, match="with NAME one of inputs, characters,"):
+        serving_config(["memory"])
+
+
 class SlowOwner:
     """Loads nothing, when it is let to."""
 

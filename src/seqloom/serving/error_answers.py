@@ -56,7 +56,8 @@ def _public_error(request: Request, error: Exception) -> SeqloomError:
         case HTTPException(status_code=status):
             words = {400: MALFORMED, 404: "there is nothing here"}
             told = words.get(status, "the method is not allowed here")
-            return RequestRefused(told, status=status)
+            remedy = "" if status == 400 else "see /docs for what can be asked"
+            return RequestRefused(told, status=status, remedy=remedy)
         case _:
             log_fault(request, error)
             return server_fault()
@@ -70,7 +71,8 @@ def _first_fault(faults: Sequence[Any]) -> SeqloomError:
     if first["type"] == "json_invalid":
         return MalformedRequest(MALFORMED, place="body")
     place = ".".join(str(part) for part in first["loc"] if part != "body")
-    return ConfigError(_safe(first["msg"][:200]), place=_safe(place or "body"))
+    problem = "it is missing" if first["type"] == "missing" else first["msg"][:200]
+    return ConfigError(_safe(problem), place=_safe(place or "body"))
 
 
 def server_fault() -> SeqloomError:

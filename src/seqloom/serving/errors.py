@@ -37,7 +37,7 @@ class MalformedRequest(ConfigError):
 
 
 class RequestRefused(SeqloomError):
-    """A request that goes no further, with its status."""
+    """A request that is refused; it has the status to answer with."""
 
     code = "refused"
 

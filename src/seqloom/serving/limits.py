@@ -1,5 +1,6 @@
 """What a server takes on: every size, count and time has a bound (RELIABILITY, the server)."""
 
+import difflib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Annotated, Any
@@ -75,14 +76,21 @@ def serving_config(assignments: Iterable[str]) -> ServingConfig:
     for assignment in assignments:
         name, equals, value = assignment.partition("=")
         if not equals or name.strip() not in ServingConfig.model_fields:
-            known = ", ".join(ServingConfig.model_fields)
             raise ConfigError(
                 "this is no limit",
                 place=Setting("limit", assignment),
-                remedy=f"write NAME=NUMBER, with NAME one of {known}",
+                remedy=_right_name(name.strip() if equals else ""),
             )
         chosen[name.strip()] = value.strip().replace("_", "")
     return _validate(chosen)
+
+
+def _right_name(name: str) -> str:
+    """How to write a limit whose name is wrong or missing."""
+    near = difflib.get_close_matches(name, ServingConfig.model_fields, n=1)
+    if near:
+        return f"did you mean {near[0]}?"
+    return f"write NAME=NUMBER, with NAME one of {', '.join(ServingConfig.model_fields)}"
 
 
 def _validate(chosen: Mapping[str, Any]) -> ServingConfig:

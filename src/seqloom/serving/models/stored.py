@@ -4,6 +4,7 @@ Each is loaded once at startup, in a temporary process that reports what the mod
 and how much memory it takes.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -71,9 +72,16 @@ def study(template: ProcessTemplate, name: str, load: Loader, limit: int) -> Sto
             f"it takes {facts.bytes / 1e6:,.0f} MB with its processes, more than this server's "
             f"memory, {limit / 1e6:,.0f} MB",
             place=name,
-            remedy=Remedy("allow more with {}, or leave it out", Setting("limit", "memory=BYTES")),
+            remedy=Remedy(
+                "allow more, such as {}, or leave it out", Setting("limit", _room(facts))
+            ),
         )
     return StoredModel(load, facts)
+
+
+def _room(facts: ModelFacts) -> str:
+    """A memory limit with room for a model, in full hundreds of megabytes."""
+    return f"memory={math.ceil(facts.bytes / 1e8)}00MB"
 
 
 def study_all(
@@ -89,4 +97,9 @@ def study_all(
     for load in loaders.values():
         load()  # imports its modules into the template for all forks
     template = ProcessTemplate({}, loaders)
-    return template, {name: study(template, name, load, limit) for name, load in loaders.items()}
+    try:
+        found = {name: study(template, name, load, limit) for name, load in loaders.items()}
+    except BaseException:
+        template.close()  # or this process would wait for it when it ends
+        raise
+    return template, found
