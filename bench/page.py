@@ -163,22 +163,24 @@ def at_most_half(seqloom: dict[str, Any], opennmt: dict[str, Any]) -> bool:
 
 
 def serve_rows(result: dict[str, Any]) -> list[str]:
-    """What clients got, against the aims."""
+    """What clients got of a run in each form, against the aims."""
+    return [row for form, each in result.items() for row in served_rows(f"served, {form}", each)]
+
+
+def served_rows(name: str, result: dict[str, Any]) -> list[str]:
+    """The same for one form."""
     share, tail, few = (result[name] for name in SERVED)
-    over = result.get("ms over predict")  # earlier results have none
-    one = [] if over is None else [lone_row(over)]
-    return [
-        f"| {SERVED[0]}, 32 clients | {share:.2f} | at least 0.85 | {verdict(share >= 0.85)} |",
-        f"| {SERVED[1]} latency, 32 clients | {tail:.2f} | at most 1.8 | {verdict(tail <= 1.8)} |",
-        f"| {SERVED[2]} client's, 4 clients | {few:.2f} | at most 2.5 | {verdict(few <= 2.5)} |",
-        *one,
-    ]
-
-
-def lone_row(over: float) -> str:
-    """How much longer a lone client waits than `predict` takes."""
+    over = result["ms over predict"]
     what = "a lone client's latency above that of `predict` of one sentence, ms"
-    return f"| {what} | {over:.1f} | at most 2 | {verdict(over <= 2)} |"
+    return [
+        f"| {name}: {SERVED[0]}, 32 clients | {share:.2f} | at least 0.85 | "
+        f"{verdict(share >= 0.85)} |",
+        f"| {name}: {SERVED[1]} latency, 32 clients | {tail:.2f} | at most 1.8 | "
+        f"{verdict(tail <= 1.8)} |",
+        f"| {name}: {SERVED[2]} client's, 4 clients | {few:.2f} | at most 2.5 | "
+        f"{verdict(few <= 2.5)} |",
+        f"| {name}: {what} | {over:.1f} | at most 2 | {verdict(over <= 2)} |",
+    ]
 
 
 def table(results: dict[str, dict[str, Any]]) -> list[str]:
@@ -242,21 +244,27 @@ def levers_details(result: dict[str, Any]) -> list[str]:
 
 
 def serve_details(result: dict[str, Any]) -> list[str]:
+    """Sentences a second and latencies of a run in each form."""
+    return ["\n## serve", *(line for form in result for line in served_details(form, result[form]))]
+
+
+def served_details(form: str, result: dict[str, Any]) -> list[str]:
     """Sentences a second and latencies by the number of clients."""
     lines = [
-        "\n## serve\n",
-        f"{machine('serve.py RUN FILE', result['surroundings'])}: {result['sentences']:,} "
+        f"\n{machine('serve.py RUN FILE', result['surroundings'])}: a run in {form}, "
+        f"{result['sentences']:,} "
         f"sentences one by one over the loopback, beam {result['beam']}, medians of "
         f"{len(result['rounds']['predict'])} rounds; `predict` over the same sentences in batches: "
-        f"{result['predict']:.0f} a second\n",
-        "| clients | sentences a second | median | 99th percentile | of the processor by clients |",
+        f"{result['predict']:.0f} a second, {result['processor']:.0f} µs of processor each\n",
+        "| clients | sentences a second | median | 99th percentile | µs of processor a sentence: "
+        "server, decoding processes, clients |",
         "| --- | --- | --- | --- | --- |",
     ]
     for count in (1, 4, 32):
         each = result[f"{count} clients"]
         lines.append(
-            f"| {count} | {each['rate']:.1f} | {each['median']:.0f} ms | {each['tail']:.0f} ms | "
-            + (f"{100 * each['share']:.0f} % |" if "share" in each else "not measured |")
+            f"| {count} | {each['rate']:.1f} | {each['median']:.1f} ms | {each['tail']:.1f} ms | "
+            f"{each['server']:.0f}, {each['decoding']:.0f}, {each['client']:.0f} |"
         )
     return lines
 

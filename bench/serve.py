@@ -11,8 +11,8 @@ with 4 clients a median latency of at most 2.5 times that of a lone client; a lo
 share; they are raw sockets in one process (bench/clients.py), so that it is the server that is
 measured. The processor time that a sentence takes is told beside the rates, of `predict`, of the
 server's own process, of those that decode and of the clients, and how much of the cores' time was
-idle or stolen. Results are printed and kept in bench/results/serve.json; docs/results.md is made
-anew.
+idle or stolen. Results are printed and kept in bench/results/serve.json, by the form in which the
+run decodes (float32, or what `seqloom optimize` has chosen); docs/results.md is made anew.
 """
 
 import argparse
@@ -34,6 +34,7 @@ from seqloom.api.load import load
 from seqloom.prediction import TextPredictor
 from seqloom.search import Beam, Greedy, Ranking
 
+FILE = RESULTS / "serve.json"
 CLIENTS = (1, 4, 32)
 ALONE = 100  # lines that a lone client sends
 CORES = len(os.sched_getaffinity(0))
@@ -174,6 +175,7 @@ def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, A
     rate = statistics.median(found["predict"])
     one, few, many = (medians[f"{count} clients"] for count in CLIENTS)
     return {
+        "form": form_of(model),
         "rounds": found,
         "predict": rate,
         "processor": statistics.median(found["processor"]),
@@ -183,6 +185,12 @@ def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, A
         "latency over lone": few["median"] / one["median"],
         "ms over predict": one["median"] - statistics.median(found["alone"]),
     }
+
+
+def form_of(model: TextPredictor) -> str:
+    """The precision in which a model decodes, and whether it does with a shortlist."""
+    _, _, form = str(model.engine).split(", ", 2)
+    return form
 
 
 def main() -> None:
@@ -227,7 +235,9 @@ def main() -> None:
         **result,
         "surroundings": surroundings(),
     }
-    (RESULTS / "serve.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+    kept = json.loads(FILE.read_text(encoding="utf-8")) if FILE.exists() else {}
+    kept[result["form"]] = facts
+    FILE.write_text(json.dumps(kept, indent=1) + "\n", encoding="utf-8")
     subprocess.run([sys.executable, str(ROOT / "bench" / "page.py")], check=True)
 
 

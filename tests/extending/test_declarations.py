@@ -10,7 +10,7 @@ import pytest
 
 from seqloom.cli.search_options import SearchOptions
 from seqloom.config import Config, dump, option_rows, parse, parse_assignments, validate
-from seqloom.prediction.request import search_from_config
+from seqloom.prediction.configured_search import search_from_config
 from seqloom.registry import FAMILIES
 from seqloom.search import Ranking
 from seqloom.serving.limits import ServingConfig

@@ -44,7 +44,7 @@ from seqloom.fields import learn_field
 from seqloom.model import build_sequence_model
 from seqloom.fields import Symbols
 from seqloom.metrics import target_scores
-from seqloom.prediction.request import search_from_config
+from seqloom.prediction.configured_search import search_from_config
 from seqloom.tasks import task_of
 build_sequence_model(config.model, source=Symbols(9), target=Symbols(9))
 names = {row.name for row in option_rows()}

@@ -127,7 +127,8 @@ def test_a_worker_that_hangs(
     signalled: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A10: it is given up after the configured time, or soon after a signal; the step is saved, and
-    the run goes on with the same bits."""
+    the run goes on with the same bits. It may have sent its gradients of the next update already.
+    """
     chosen = options(updates=8, validate_every=4, workers=2)
     trained(tmp_path / "whole", chosen)
     monkeypatch.setenv("SEQLOOM_PEER_TIMEOUT", "60" if signalled else "3")
@@ -143,7 +144,7 @@ def test_a_worker_that_hangs(
 
     timer = threading.Timer(0.5, interrupt)  # in the midst of the next update's communication
     expected = Interrupted if signalled else PeerLostError
-    with pytest.raises(expected, match="step 5 is saved") as caught:
+    with pytest.raises(expected, match="step [56] is saved") as caught:
         train(PAIRS, run, options=chosen, watch=at(5, hang))
     silent = "rank 1 has given no sign of life for 3 seconds"
     assert signalled or str(caught.value).startswith(silent)

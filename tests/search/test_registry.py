@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from seqloom.cli.search_options import SearchOptions
 from seqloom.config import Config, dump, parse, validate
 from seqloom.errors import ConfigError
-from seqloom.prediction.request import build_search, search_from_config
+from seqloom.prediction.configured_search import build_search, search_from_config
 from seqloom.search import SEARCHES, Beam, Greedy, Ranking, Sample, search_rows
 from seqloom.serving.limits import ServingConfig
 from seqloom.serving.requests import describe_searches, predict_request_model

@@ -19,7 +19,7 @@ from seqloom.engine.stored_form import byte_count
 from seqloom.errors import ConfigError, RunError
 from seqloom.metrics import Score
 from seqloom.prediction import TextPredictor
-from seqloom.prediction.request import search_from_config
+from seqloom.prediction.configured_search import search_from_config
 from seqloom.runs.contents import load_config
 from seqloom.runs.optimized import EngineChoice, save_optimized
 from seqloom.store import RunDirectory

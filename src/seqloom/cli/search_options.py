@@ -72,7 +72,7 @@ class SearchOptions(OptionGroup):
         if self.is_silent:
             return None
         from seqloom.config.searches import SEARCHES
-        from seqloom.prediction.request import build_search
+        from seqloom.prediction.configured_search import build_search
 
         flags = _flags()
         kind = self.kind

@@ -8,7 +8,6 @@ if TYPE_CHECKING:
     from seqloom.prediction.batching import ContinuousBatch
     from seqloom.prediction.context_vectors import ContextVectors, Occurrence, SentenceVectors
     from seqloom.prediction.conversation import Conversation
-    from seqloom.prediction.forecast import Forecast
     from seqloom.prediction.forecaster import Forecaster
     from seqloom.prediction.glossary import Glossary, GlossaryTerm, TermCount
     from seqloom.prediction.head_predictor import HeadPredictor, NumberPredictor, TagPredictor
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from seqloom.prediction.mask_filler import BlankQuery, BlankScores, MaskFiller
     from seqloom.prediction.output import (
         Branch,
+        Forecast,
         Output,
         ScoredOutput,
         StopReason,

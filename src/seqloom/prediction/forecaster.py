@@ -23,11 +23,10 @@ from seqloom.errors import ConfigError, DataError
 from seqloom.fields import SeriesField, Values
 from seqloom.fields.numbers import write_numbers
 from seqloom.model import Source
-from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.head_predictor import HeadPredictor
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.prediction.joining import BLANK_OUTPUT
-from seqloom.prediction.output import Output, ScoredOutput
+from seqloom.prediction.output import Forecast, Output, ScoredOutput
 
 __all__ = ["Forecaster"]
 

@@ -19,6 +19,7 @@ from seqloom.fields import EMPTY, Field, NumberField, Values
 from seqloom.model import FIRST_TAG, DecoderModule, Encoder, HeadModel
 from seqloom.model.ensemble import head_ensemble
 from seqloom.prediction.batching import batch_by_length, pad_batch, parallel_map
+from seqloom.prediction.configured_search import search_from_config
 from seqloom.prediction.inputs import (
     EncodedInput,
     InputGroup,
@@ -37,7 +38,6 @@ from seqloom.prediction.predictor import GroupPredictor, Predictor
 from seqloom.prediction.request import (
     OutputOptions,
     PredictionRequest,
-    search_from_config,
 )
 from seqloom.remedies import Remedy, Setting
 from seqloom.search import Hypothesis, Limits, Search, run_to_end

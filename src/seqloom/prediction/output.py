@@ -1,18 +1,18 @@
 """The output of a model for one input: the same in Python, as JSON and over HTTP (S7.4)."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from jaxtyping import Float
+from numpy.typing import NDArray
 
 from seqloom.deferred import Deferred
 from seqloom.display import Displayed
 from seqloom.errors import DataError
 from seqloom.fields import Offsets
-from seqloom.prediction.forecast import Forecast
 from seqloom.prediction.warnings import InputWarning
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Branch",
+    "Forecast",
     "Output",
     "ScoredOutput",
     "StopReason",
@@ -33,6 +34,65 @@ StopReason = Literal["end", "length", "limit", "blank"]
 """Why an output ended: `<end>`, the length limit, a limit of the search, or a blank input."""
 
 DIGITS = 6  # digits of an attention weight
+
+
+@dataclass(frozen=True)
+class Forecast(Displayed):
+    """A forecast, in the units of its columns."""
+
+    columns: tuple[str, ...]
+    time_name: str
+    times: tuple[str, ...]
+    mean: NDArray[np.float64]  # (T, C)
+    quantiles: dict[float, NDArray[np.float64]]  # each (T, C)
+    past: NDArray[np.float64]  # (S, C): the input window
+    actual: NDArray[np.float64] | None = None  # (T, C): the observed future, if known
+
+    def as_dicts(self) -> Iterator[dict[str, Any]]:
+        """Each step as plain values for JSON."""
+        for number, time in enumerate(self.times):
+            yield {
+                self.time_name: time,
+                "mean": _by_name(self.columns, self.mean[number]),
+                "quantiles": {
+                    f"{share:g}": _by_name(self.columns, values[number])
+                    for share, values in self.quantiles.items()
+                },
+            }
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain values for JSON, a list for each column, without the input window."""
+        return {
+            "time": self.time_name,
+            "times": list(self.times),
+            "mean": self._by_column(self.mean),
+            "quantiles": {f"{q:g}": self._by_column(v) for q, v in self.quantiles.items()},
+        }
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Self:
+        """The inverse of `as_dict`, without the input window."""
+        columns = tuple(plain["mean"])
+        return cls(
+            columns,
+            plain["time"],
+            tuple(plain["times"]),
+            _table(plain["mean"], columns),
+            {float(q): _table(values, columns) for q, values in plain["quantiles"].items()},
+            np.zeros((0, len(columns))),
+        )
+
+    def _by_column(self, values: NDArray[np.float64]) -> dict[str, list[float]]:
+        return {
+            name: [_round_digits(value) for value in column]
+            for name, column in zip(self.columns, values.T.tolist(), strict=True)
+        }
+
+    def csv_lines(self) -> Iterator[str]:
+        """The forecast as CSV: times, and the mean of each column."""
+        yield ",".join(_quote_csv(name) for name in (self.time_name, *self.columns))
+        for time, values in zip(self.times, self.mean, strict=True):
+            yield ",".join([time, *(f"{value:.6g}" for value in values)])
 
 
 @dataclass(frozen=True)
@@ -271,3 +331,19 @@ def outputs_table(outputs: Iterable[Output]) -> Any:
 
 def _probability(score: float) -> float | None:
     return None if math.isnan(score) else math.exp(score)
+
+
+def _by_name(columns: tuple[str, ...], values: NDArray[np.float64]) -> dict[str, float]:
+    return {name: _round_digits(value) for name, value in zip(columns, values, strict=True)}
+
+
+def _quote_csv(name: str) -> str:
+    return f'"{name.replace(chr(34), chr(34) * 2)}"' if {*',"\n'} & {*name} else name
+
+
+def _round_digits(value: float) -> float:
+    return float(f"{value:.6g}")
+
+
+def _table(values: Mapping[str, Sequence[float]], columns: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([values[name] for name in columns], np.float64).T

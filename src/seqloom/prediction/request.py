@@ -2,8 +2,7 @@
 tokens (S7.5).
 """
 
-import pickle
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
@@ -13,10 +12,10 @@ import numpy as np
 from jaxtyping import Int
 
 from seqloom.config import Overlong, SearchConfig
-from seqloom.config.searches import AUTO, SEARCHES
-from seqloom.engine.loop import Bounds, SearchPlan, configured_plan
+from seqloom.engine.loop import Bounds, SearchPlan
 from seqloom.errors import ConfigError, InputError
 from seqloom.fields import EMPTY, END, START, UNK, TextField
+from seqloom.prediction.configured_search import plan_from_config, search_from_config
 from seqloom.prediction.glossary import Glossary, GlossaryTerm
 from seqloom.prediction.inputs import EncodedInput
 from seqloom.remedies import FileLocation
@@ -35,9 +34,6 @@ __all__ = [
     "PredictionRequest",
     "Tag",
     "batch_key",
-    "build_search",
-    "describe_search",
-    "search_from_config",
     "term_phrases",
 ]
 
@@ -270,12 +266,8 @@ class DecodingRequest:
         return cls(plan, search, request.options, constraints, n_best)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle it once, and share what is restored, since many inputs have the same request."""
-        return _restore_request, (self._content,)
-
-    @cached_property
-    def _content(self) -> bytes:
-        return pickle.dumps(tuple(getattr(self, each.name) for each in fields(self)))
+        """Pickle what was asked, without what follows from it, and share equal requests."""
+        return _restore_request, tuple(getattr(self, each.name) for each in fields(self))
 
     @cached_property
     def search(self) -> "Search":
@@ -361,8 +353,15 @@ class DecodingRequest:
 
 
 @lru_cache(maxsize=KEPT_REQUESTS)
-def _restore_request(content: bytes) -> DecodingRequest:
-    return DecodingRequest(*pickle.loads(content))  # noqa: S301 (of a process of this program)
+def _shared_request(*values: Any) -> DecodingRequest:
+    return DecodingRequest(*values)
+
+
+def _restore_request(*values: Any) -> DecodingRequest:
+    try:
+        return _shared_request(*values)
+    except TypeError:  # a list of prefixes cannot be hashed
+        return DecodingRequest(*values)
 
 
 Tag = TypeVar("Tag", bound=Hashable)
@@ -393,54 +392,3 @@ def batch_key(asked: DecodingRequest) -> Hashable | None:
         constraints.no_repeat,
         constraints.n_alternatives,
     )
-
-
-def build_search(
-    kind: str, given: Mapping[str, Any], config: SearchConfig, *, n_best: int = 1
-) -> "Search":
-    """Build a search of this kind; absent options follow from the run and the number of outputs.
-
-    ConfigError if there is no such search or its options contradict each other.
-    """
-    from seqloom.search import Ranking, SearchDefaults
-
-    defaults = SearchDefaults(Ranking.from_config(config), config.beam, n_best)
-    found: Search = SEARCHES.parts[kind].from_options(given, defaults)
-    return found
-
-
-def search_from_config(options: SearchConfig, n_best: int, *, automatic: str = "") -> "Search":
-    """Build the search configured in a run, wide enough for the outputs requested.
-
-    `automatic` is the kind to use if the run names none; a beam of one path becomes
-    greedy search.
-    """
-    kind, given = _search_choice(options, max(options.beam, n_best), automatic)
-    return build_search(kind, given, options, n_best=n_best)
-
-
-def plan_from_config(
-    options: SearchConfig, n_best: int, *, automatic: str = ""
-) -> SearchPlan | None:
-    """The configured search as a plan for the compiled core; None if the core does not
-    support it.
-    """
-    kind, given = _search_choice(options, max(options.beam, n_best), automatic)
-    return configured_plan(kind, given, options, n_best)
-
-
-def describe_search(options: SearchConfig, *, automatic: str = "") -> dict[str, Any]:
-    """The kind of the configured search, with the options set in the run."""
-    kind, given = _search_choice(options, options.beam, automatic)
-    return {"kind": kind, **({"width": options.beam} if kind == "beam" else {}), **given}
-
-
-def _search_choice(
-    options: SearchConfig, width: int, automatic: str
-) -> tuple[str, Mapping[str, Any]]:
-    if options.method == AUTO:
-        return automatic or ("beam" if width > 1 else "greedy"), {}
-    if isinstance(options.method, str):
-        return options.method, {}
-    given = {name: value for name, value in options.method.items() if name != "kind"}
-    return str(options.method["kind"]), given

@@ -14,6 +14,7 @@ from seqloom.engine.core_model import NETWORK, Engine
 from seqloom.errors import ConfigError, DataError
 from seqloom.fields import END, UNK, Field, TextField, Values
 from seqloom.parallel import thread_count
+from seqloom.prediction.configured_search import describe_search
 from seqloom.prediction.copying import copy_unknown
 from seqloom.prediction.glossary import Glossary, GlossaryTerm
 from seqloom.prediction.inputs import (
@@ -39,7 +40,6 @@ from seqloom.prediction.request import (
     OutputOptions,
     PendingInput,
     PredictionRequest,
-    describe_search,
     term_phrases,
 )
 from seqloom.prediction.term_decoding import decode_with_terms

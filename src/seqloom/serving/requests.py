@@ -16,11 +16,11 @@ from seqloom.config.searches import (
 )
 from seqloom.engine.loop import configured_plan
 from seqloom.errors import LimitError
+from seqloom.prediction.configured_search import build_search
 from seqloom.prediction.request import (
     NO_OPTIONS,
     OutputOptions,
     PredictionRequest,
-    build_search,
 )
 from seqloom.serving.inputs import Input, StrictModel, check_input
 from seqloom.serving.limits import ServingConfig

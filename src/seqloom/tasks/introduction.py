@@ -8,7 +8,7 @@ from seqloom.errors import ConfigError, RunError
 from seqloom.explanations.explained_output import ExplainedOutput
 from seqloom.explanations.tracing import Trace, trace_output
 from seqloom.prediction import Predictor
-from seqloom.prediction.request import search_from_config
+from seqloom.prediction.configured_search import search_from_config
 from seqloom.runs.contents import likely_best_step
 from seqloom.runs.progress import Progress
 from seqloom.store import RunDirectory

@@ -18,7 +18,7 @@ from seqloom.fields import END, UNK, Field
 from seqloom.metrics import Score
 from seqloom.model import Network
 from seqloom.prediction import Output, TextPredictor
-from seqloom.prediction.request import search_from_config
+from seqloom.prediction.configured_search import search_from_config
 from seqloom.prediction.warnings import WarningCounts
 from seqloom.runs.held_out import (
     HeldOut,
