@@ -189,8 +189,7 @@ def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, A
 
 def form_of(model: TextPredictor) -> str:
     """The precision in which a model decodes, and whether it does with a shortlist."""
-    _, _, form = str(model.engine).split(", ", 2)
-    return form
+    return ", ".join(str(model.engine).split(", ")[2:]) or str(model.engine)
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -333,6 +334,18 @@ def test_a_client_that_goes_waits_for_no_model() -> None:
     asyncio.run(check())
 
 
+async def wanted_while_busy(
+    pool: ModelPool, client: Disconnection, seconds: float
+) -> tuple[Callable[[], None], asyncio.Task[Callable[[], None]]]:
+    """The first model in use and about to make room, for a request that waits for the second."""
+    busy, wanted = islice(pool, 2)
+    release = await pool.acquire(busy.name, 20, Disconnection())
+    waiting = asyncio.create_task(pool.acquire(wanted.name, seconds, client))
+    while not (busy.is_leaving or waiting.done()):
+        await asyncio.sleep(0)
+    return release, waiting
+
+
 @pytest.mark.parametrize("way", ["deadline", "client", "cancelled"])
 def test_no_model_makes_room_for_those_who_have_given_up(way: str) -> None:
     """One in use takes requests again when nobody waits for its place any more."""
@@ -341,13 +354,9 @@ def test_no_model_makes_room_for_those_who_have_given_up(way: str) -> None:
         owner = SlowOwner()
         owner.may.set()
         pool = pool_of(owner, 1, {"a": 1, "b": 1})
-        busy = next(iter(pool))
-        release = await pool.acquire("a", 20, Disconnection())
         client = Disconnection()
         seconds = 0.2 if way == "deadline" else 20
-        waiting = asyncio.create_task(pool.acquire("b", seconds, client))
-        while not (busy.is_leaving or waiting.done()):
-            await asyncio.sleep(0)
+        release, waiting = await wanted_while_busy(pool, client, seconds)
         if way == "client":
             client.happen()
         elif way == "cancelled":
@@ -442,12 +451,8 @@ def test_who_waits_when_a_model_is_replaced_has_the_new_one() -> None:
         owner = SlowOwner()
         owner.may.set()
         pool = pool_of(owner, 1, {"a": 1, "b": 1})
-        busy = next(iter(pool))
-        release = await pool.acquire("a", 20, Disconnection())
         client = Disconnection()
-        other = asyncio.create_task(pool.acquire("b", 20, client))
-        while not busy.is_leaving:
-            await asyncio.sleep(0)
+        release, other = await wanted_while_busy(pool, client, 20)
         before = asyncio.create_task(pool.acquire("a", 20, Disconnection()))
         await asyncio.sleep(0)
         renewing = asyncio.create_task(pool.renew("a", StoredModel(fails, facts(1))))

@@ -16,7 +16,7 @@ from torch.distributed.distributed_c10d import PrefixStore, Store
 from seqloom.errors import RunError
 from seqloom.training.distributed import all_reduce, joining
 from seqloom.training.distributed.all_reduce import SENT_AT_ONCE, sum_in_rank_order
-from seqloom.training.distributed.connections import Connections, PeerLostError
+from seqloom.training.distributed.connections import PeerConnections, PeerLostError
 from seqloom.training.distributed.joining import Address, Member, connect_ranks
 
 PATIENCE = 60.0  # seconds
@@ -32,7 +32,7 @@ def never() -> None:
     """A check that always goes on waiting."""
 
 
-def on_ranks(world: int, work: Callable[[Member, Connections], object]) -> list[object]:
+def on_ranks(world: int, work: Callable[[Member, PeerConnections], object]) -> list[object]:
     """Do something on so many connected ranks, each a thread, and return what each returns."""
     board = PrefixStore(secrets.token_hex(4), HashStore())
 
@@ -49,7 +49,7 @@ def on_ranks(world: int, work: Callable[[Member, Connections], object]) -> list[
 def sums(parts: list[Tensor]) -> list[Tensor]:
     """The sum of the parts, as each rank gets it."""
 
-    def work(me: Member, connections: Connections) -> Tensor:
+    def work(me: Member, connections: PeerConnections) -> Tensor:
         values = parts[me.rank].clone()
 
         def transfer(outgoing: all_reduce.Buffers, incoming: all_reduce.Buffers) -> None:
@@ -99,7 +99,7 @@ def test_how_often_ranks_wait_for_each_other(count: int, transfers: int) -> None
 def test_a_rank_that_ends_is_lost() -> None:
     """The other is told so, at once and ever after."""
 
-    def work(me: Member, connections: Connections) -> None:
+    def work(me: Member, connections: PeerConnections) -> None:
         if me.rank == 0:
             return
         for _ in range(2):
@@ -112,7 +112,7 @@ def test_a_rank_that_ends_is_lost() -> None:
 def test_a_message_of_another_length_is_refused() -> None:
     """It is read no further, however long it says it is."""
 
-    def work(me: Member, connections: Connections) -> None:
+    def work(me: Member, connections: PeerConnections) -> None:
         if me.rank == 0:
             connections.transfer({1: memoryview(bytes(1 << 10))}, {}, never)
             return
@@ -131,7 +131,7 @@ def test_waiting_ends_when_the_check_says_so() -> None:
     def give_up() -> None:
         raise GivenUpError
 
-    def work(me: Member, connections: Connections) -> None:
+    def work(me: Member, connections: PeerConnections) -> None:
         if me.rank == 0:
             assert done.wait(PATIENCE)
             return

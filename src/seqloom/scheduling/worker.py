@@ -171,7 +171,7 @@ class Worker:
         """Add each ticket to a batch that it fits, or start one."""
         groups: dict[Hashable, list[Ticket]] = {}
         for ticket in tickets:
-            if ticket.pending is None:
+            if ticket.request is None:
                 yield ticket.job, _run_work(ticket)
             else:
                 key = _key(ticket, self.source.generation(ticket.job.model))
@@ -187,7 +187,7 @@ class Worker:
                 batch = DecodingBatch(key, running, least)
                 self.batches.append(batch)
             self.source.watch.on_join(len(group))
-            waiting = [ticket.pending for ticket in group if ticket.pending is not None]
+            waiting = [pending for ticket in group if (pending := ticket.pending) is not None]
             yield from self._attempt(batch, group, partial(_add, waiting))
 
     def _decoding(self, ticket: Ticket) -> Decoding[Ticket] | None:
@@ -326,12 +326,12 @@ def _key(ticket: Ticket, generation: int) -> Hashable:
     """Tickets with equal keys share a batch: same model and search, similar length, all in one go
     or none, and small requests apart from large ones.
     """
-    waiting = ticket.pending
-    shared = None if waiting is None or ticket.isolated else batch_key(waiting.request)
-    if shared is None or waiting is None:
+    encoded, asked = ticket.encoded, ticket.request
+    shared = None if asked is None or ticket.isolated else batch_key(asked)
+    if shared is None or encoded is None:
         return ticket
     room = SHORT_LENGTH
-    while len(waiting.encoded.values) > room:
+    while len(encoded.values) > room:
         room *= 4
     return (ticket.job.model, generation, shared, room, ticket.in_one_go, ticket.job.is_small)
 

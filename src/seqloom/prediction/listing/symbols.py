@@ -16,6 +16,7 @@ from seqloom.engine.core_model import Engine
 from seqloom.engine.loop import Bounds
 from seqloom.prediction.listing.decoder import ListedDecoder, SymbolList
 from seqloom.prediction.request import Constraints, DecodingRequest, PendingInput, Tag
+from seqloom.prediction.whole_search import bounds_of
 from seqloom.search import Hypothesis, Phrase
 
 __all__ = ["GroupConstraints", "listed_decoder", "restore_symbols"]
@@ -47,8 +48,7 @@ class GroupConstraints:
     def of(cls, group: Sequence[PendingInput[Tag]], options: SearchConfig) -> "GroupConstraints":
         """Those of these inputs."""
         constraints, lines = group[0].request.constraints, [each.line for each in group]
-        lengths = np.array([len(each.encoded.values) for each in group])
-        bounds = constraints.bounds(lengths, lines, options)
+        bounds = bounds_of(group, options)
         return cls(constraints, bounds, constraints.prefixes_of(lines), lines)
 
     def list_symbols(

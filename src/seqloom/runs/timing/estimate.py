@@ -134,16 +134,15 @@ def training_cost(
     shares = [make_up(batch[::workers]) for batch in batches]
     with torch.random.fork_rng():
         network = build(config.model, source=fields[0].items, target=fields[1].items)
+        exchanged = _exchanged(network) if workers > 1 else []
         with threads(1 if workers > 1 else torch.get_num_threads()):
             update = _seconds_per_update(config, network, shares, clock)
-            if workers > 1:
-                update += _seconds_to_exchange(network, clock)
+            if exchanged:
+                update += _seconds_to_exchange(exchanged, clock)
         network.eval()
         with torch.no_grad():
             validation = _seconds_per_validation(config, network, examples, rows, clock)
-    learnt = (each for each in network.parameters() if each.requires_grad)
-    exchanged = sum(each.nbytes for each in learnt) if workers > 1 else 0
-    return TrainingCost(update, validation, config.training, exchanged)
+    return TrainingCost(update, validation, config.training, sum(each.nbytes for each in exchanged))
 
 
 def sampled_batches(config: Config, lengths: Lengths) -> list[Indices]:
@@ -204,14 +203,18 @@ def _seconds_per_update(
     return float(np.mean([*best.values()]))
 
 
-def _seconds_to_exchange(network: Network, clock: Clock) -> float:
+def _exchanged(network: Network) -> list[torch.Tensor]:
+    """Tensors as large as the gradients that a worker sends."""
+    return [each.detach().flatten() for each in network.parameters() if each.requires_grad]
+
+
+def _seconds_to_exchange(gradients: list[torch.Tensor], clock: Clock) -> float:
     """The time to exchange gradients: joining them, and about as long to send them to another
     process of this machine."""
-    learnt = [each.detach().flatten() for each in network.parameters() if each.requires_grad]
     best = inf
     for _ in range(1 + TIMES):
         began = clock()
-        torch.cat(learnt)
+        torch.cat(gradients)
         best = min(best, clock() - began)
     return 2 * best
 

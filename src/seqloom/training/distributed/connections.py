@@ -13,7 +13,7 @@ from contextlib import suppress
 from seqloom.errors import RunError
 from seqloom.remedies import Phrase
 
-__all__ = ["QUIETLY", "SLICE", "Connections", "PeerLostError", "PeerSilentError"]
+__all__ = ["QUIETLY", "SLICE", "PeerConnections", "PeerLostError", "PeerSilentError"]
 
 SLICE = 0.2  # seconds without a byte, after which the caller's check is called
 HEADER = struct.Struct("!QQ")  # the number of a message, and its length in bytes
@@ -35,7 +35,7 @@ class PeerSilentError(PeerLostError):
     """Another worker gives no sign of life, or does not answer."""
 
 
-class Connections:
+class PeerConnections:
     """A TCP connection to each other rank. They are closed for good after any error."""
 
     def __init__(self, sockets: Mapping[int, socket.socket]) -> None:

@@ -20,9 +20,9 @@ from typing import Any, NamedTuple
 from torch.distributed.distributed_c10d import Store
 
 from seqloom.errors import RunError
-from seqloom.training.distributed.connections import QUIETLY, SLICE, Connections, PeerLostError
+from seqloom.training.distributed.connections import QUIETLY, SLICE, PeerConnections, PeerLostError
 
-__all__ = ["Member", "agree_on_name", "connect_ranks", "store_errors"]
+__all__ = ["Member", "agree_on_name", "connect_ranks", "worker_errors"]
 
 LOOPBACK = "127.0.0.1"
 GREETING = struct.Struct("!I32s")  # the rank that connects, and the other's token
@@ -80,7 +80,7 @@ def agree_on_name(board: Store, me: Member, check: Check) -> str:
 
 
 @contextmanager
-def connect_ranks(board: Store, me: Member, place: str, check: Check) -> Iterator[Connections]:
+def connect_ranks(board: Store, me: Member, place: str, check: Check) -> Iterator[PeerConnections]:
     """Connect this rank to all others, which do the same with the same board.
 
     The board must be new to this attempt. `place` is that of the rendezvous: a file, if all ranks
@@ -97,14 +97,14 @@ def connect_ranks(board: Store, me: Member, place: str, check: Check) -> Iterato
                 found[rank] = stack.enter_context(_call(rank, address, me, check))
             for rank, connection in _admitted(server, own.token, me, check):
                 found[rank] = stack.enter_context(connection)
-        connections = Connections(found)
+        connections = PeerConnections(found)
         stack.callback(connections.close)
         yield connections
 
 
 @contextmanager
-def store_errors() -> Iterator[None]:
-    """Report errors of the store, and of making connections, as the loss of a worker."""
+def worker_errors() -> Iterator[None]:
+    """Report errors of the store, of connections and of NCCL as the loss of a worker."""
     try:
         yield
     except (RuntimeError, OSError) as error:

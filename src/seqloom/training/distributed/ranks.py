@@ -28,12 +28,12 @@ from torch.distributed.rendezvous import rendezvous
 from seqloom.errors import ConfigError, Interrupted
 from seqloom.parallel import exit_code_of, exit_without_waiting
 from seqloom.training.distributed.all_reduce import bytes_of, sum_in_rank_order
-from seqloom.training.distributed.connections import Connections, PeerLostError, PeerSilentError
+from seqloom.training.distributed.connections import PeerConnections, PeerLostError, PeerSilentError
 from seqloom.training.distributed.joining import (
     Member,
     agree_on_name,
     connect_ranks,
-    store_errors,
+    worker_errors,
 )
 
 __all__ = ["SINGLE_PROCESS", "Ranks", "ReducedLoss", "process_group"]
@@ -121,7 +121,7 @@ class Ranks:
     world: int = 1
     should_stop: Callable[[], bool] | None = None
     heartbeat: Heartbeat | None = None
-    connections: Connections | None = None
+    connections: PeerConnections | None = None
 
     def broadcast(self, values: Shaped[Tensor, "N"]) -> Shaped[Tensor, "N"]:
         """Broadcast rank 0's values, in place."""
@@ -157,7 +157,7 @@ class Ranks:
     def sum(self, values: Tensor) -> Tensor:
         """Sum values over all workers, in place and in the order of the ranks."""
         if self.world > 1 and values.is_cuda:
-            with store_errors():
+            with worker_errors():
                 distributed.all_reduce(values)
         elif self.world > 1:
             flat = values.flatten()  # without a copy if they are contiguous
@@ -220,7 +220,7 @@ def process_group(
     """
     me, ranks = Member(rank, world), Ranks(rank, world, asked)
     with ExitStack() as stack:
-        with store_errors():
+        with worker_errors():
             board, _, _ = next(rendezvous(place, rank, world, timeout=TIMEOUT))
             attempt = PrefixStore(agree_on_name(board, me, ranks.check_joining), board)
             ranks = replace(ranks, heartbeat=stack.enter_context(Heartbeat(board, rank, world)))
