@@ -164,7 +164,15 @@ def at_most_half(seqloom: dict[str, Any], opennmt: dict[str, Any]) -> bool:
 
 def serve_rows(result: dict[str, Any]) -> list[str]:
     """What clients got of a run in each form, against the aims."""
-    return [row for form, each in result.items() for row in served_rows(f"served, {form}", each)]
+    rows = [row for form, each in result.items() for row in served_rows(f"served, {form}", each)]
+    plain = result["float32"]["memory"]
+    shares = {form: each["memory"] / plain for form, each in result.items() if form != "float32"}
+    rows += [
+        f"| served, {form}: memory of all processes, as a share of float32's | {share:.2f} | "
+        f"at most 0.5 | {verdict(share <= 0.5)} |"
+        for form, share in shares.items()
+    ]
+    return rows
 
 
 def served_rows(name: str, result: dict[str, Any]) -> list[str]:
@@ -255,7 +263,8 @@ def served_details(form: str, result: dict[str, Any]) -> list[str]:
         f"{result['sentences']:,} "
         f"sentences one by one over the loopback, beam {result['beam']}, medians of "
         f"{len(result['rounds']['predict'])} rounds; `predict` over the same sentences in batches: "
-        f"{result['predict']:.0f} a second, {result['processor']:.0f} µs of processor each\n",
+        f"{result['predict']:.0f} a second, {result['processor']:.0f} µs of processor each; all "
+        f"processes of the server hold {result['memory'] / 1e6:.0f} MB\n",
         "| clients | sentences a second | median | 99th percentile | µs of processor a sentence: "
         "server, decoding processes, clients |",
         "| --- | --- | --- | --- | --- |",

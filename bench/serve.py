@@ -11,8 +11,9 @@ with 4 clients a median latency of at most 2.5 times that of a lone client; a lo
 share; they are raw sockets in one process (bench/clients.py), so that it is the server that is
 measured. The processor time that a sentence takes is told beside the rates, of `predict`, of the
 server's own process, of those that decode and of the clients, and how much of the cores' time was
-idle or stolen. Results are printed and kept in bench/results/serve.json, by the form in which the
-run decodes (float32, or what `seqloom optimize` has chosen); docs/results.md is made anew.
+idle or stolen, and the memory of all its processes at the end, shared pages in part. Results are
+printed and kept in bench/results/serve.json, by the form in which the run decodes (float32, or what
+`seqloom optimize` has chosen); docs/results.md is made anew.
 """
 
 import argparse
@@ -29,6 +30,7 @@ from typing import Any, NamedTuple
 
 from clients import closed_loop, predict_request
 from foundation import RESULTS, ROOT, SEQLOOM, surroundings
+from rows import used_memory
 
 from seqloom.api.load import load
 from seqloom.prediction import TextPredictor
@@ -167,6 +169,7 @@ def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, A
                 chosen = sent[:ALONE] if count == 1 else sent
                 timed = driven(port, process, chosen, count)
                 found[f"{count} clients"].append(timed._asdict())
+        memory = used_memory(process)
     medians = {
         name: {key: statistics.median(each[key] for each in timed) for key in Timed._fields}
         for name, timed in found.items()
@@ -176,6 +179,7 @@ def measured(run: Path, lines: list[str], beam: int, rounds: int) -> dict[str, A
     one, few, many = (medians[f"{count} clients"] for count in CLIENTS)
     return {
         "form": form_of(model),
+        "memory": memory,
         "rounds": found,
         "predict": rate,
         "processor": statistics.median(found["processor"]),
@@ -220,6 +224,7 @@ def main() -> None:
         f"with {CLIENTS[-1]} clients {100 * many['idle']:.0f} % of the cores' time is idle and "
         f"{100 * many['stolen']:.0f} % stolen"
     )
+    print(f"memory of all processes: {result['memory'] / 1e6:.0f} MB")
     for name, aim in (
         ("share of predict", 0.85),
         ("tail over median", 1.8),
